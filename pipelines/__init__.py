@@ -1,0 +1,1 @@
+"""From event files to the published mart: sources, the warehouse, derivation, orchestration."""

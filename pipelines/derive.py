@@ -1,0 +1,264 @@
+"""From raw tables to the ledger, restarts and waits: which model runs when, and on what.
+
+A refresh derives anew only what its records touch. Per job, everything but steps is small and is
+derived again for each job at work (`staging/work_jobs`). Steps are painted again only in the hours
+whose context (`staging/fresh_contexts`) or content changed; the ledger is written again only in the
+hours that those, or changed labels, reach. So a refresh equals a rebuild by construction: what an
+hour's rows depend on is compared whole, and nothing else is read to make them.
+"""
+
+import json
+from dataclasses import dataclass
+
+import duckdb
+
+import sql
+from metrics.errors import IntegrityError
+from metrics.policy import Policy
+from pipelines.warehouse import one_row, transaction
+
+MODELS_VERSION = 1
+"""Raised when a model changes meaning: every job is derived anew at the next refresh."""
+
+DERIVED = (
+    "refreshes",
+    "job_facts",
+    "labels",
+    "baselines",
+    "contexts",
+    "painted_sums",
+    "painted_pieces",
+    "unpainted",
+    "ledger",
+    "restarts",
+    "queue_waits",
+    "wait_parts",
+)
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a refresh did: as_of in µs (None: the store is empty), and how much it derived."""
+
+    as_of_us: int | None
+    jobs: int = 0
+    groups: int = 0
+    hours: int = 0
+
+
+class Derivation:
+    """One refresh of the derived tables, stage by stage, to be run in one transaction.
+
+    `as_of_us` bounds what is read; None takes the latest stamp in the store.
+    """
+
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, policy: Policy, as_of_us: int | None = None
+    ) -> None:
+        self.con = con
+        self.policy = policy
+        self.as_of_us = as_of_us
+
+    def begin(self) -> int | None:
+        """Fix the clock and find the jobs at work. Returns as_of in µs, None for an empty store."""
+        con = self.con
+        (latest_us,) = one_row(
+            con,
+            "select greatest((select max(ts_us) from events),"
+            " (select max(last_ts_us) from step_groups))",
+        )
+        if latest_us is None:
+            return None
+        if self.as_of_us is None:
+            self.as_of_us = int(latest_us)
+        con.execute(
+            "create or replace temp table clock as select ?::bigint as as_of_us,"
+            " ?::bigint as silent_after_us, ?::varchar as settings",
+            [self.as_of_us, self.policy.silent_after_us, _settings(self.policy)],
+        )
+        self._temp("work_jobs")
+        return self.as_of_us
+
+    def attempts(self) -> None:
+        """Jobs, their attempts and boundaries, and where their steps lie."""
+        for name in (
+            "seen_events",
+            "seen_groups",
+            "job_attributes",
+            "extents",
+            "suspensions",
+            "attempts",
+            "boundaries",
+            "walls",
+            "windows",
+            "placements",
+        ):
+            self._temp(name)
+        self.con.execute(
+            f"create or replace temp view painted_steps as {sql.read('staging/painted_steps')}"
+        )
+        self._replace_jobs("job_facts", "from (select *, unended as open from walls)")
+
+    def labels(self) -> None:
+        """What time without a painted step counts as, at every moment of each job at work."""
+        for name in (
+            "intervals",
+            "exits",
+            "probe_groups",
+            "probe_steps",
+            "progress_ends",
+            "pauses",
+            "states",
+            "runs",
+        ):
+            self._temp(name)
+        self._temp("labels", into="fresh_labels")
+        self._temp("label_changes")
+        self._replace_jobs("labels", "from fresh_labels")
+
+    def segments(self) -> None:
+        """Paint the steps of the hours whose context or content changed."""
+        con = self.con
+        self._baselines()
+        self._temp("fresh_contexts")
+        con.execute(
+            "create or replace temp table gone_groups as select group_id, job_id, hour_us"
+            " from contexts semi join work_jobs using (job_id)"
+            " where group_id not in (select group_id from fresh_contexts)"
+        )
+        con.execute(
+            "create or replace temp table dirty_contexts as select * from fresh_contexts"
+            " except select * from contexts semi join work_jobs using (job_id)"
+        )
+        self._temp("painted_groups")
+        con.execute(
+            "create or replace temp table changed_hours as"
+            " from label_changes union select job_id, hour_us from gone_groups"
+            " union select job_id, hour_us from dirty_contexts"
+            f" union select job_id, hour_us from painted_pieces where group_id in ({_REPLACED})"
+        )
+        for name in ("contexts", "painted_sums", "painted_pieces"):
+            con.execute(f"delete from {name} where group_id in ({_REPLACED})")
+        con.execute("insert into contexts by name from dirty_contexts")
+        con.execute(f"insert into painted_sums by name {sql.read('staging/painted_sums')}")
+        con.execute(
+            f"create or replace temp table fresh_pieces as {sql.read('staging/painted_pieces')}"
+        )
+        con.execute("insert into painted_pieces by name from fresh_pieces")
+        con.execute(
+            "insert into changed_hours select job_id, hour_us from fresh_pieces"
+            " except from changed_hours"
+        )
+
+    def ledger(self) -> None:
+        """Write the ledger of the changed hours."""
+        self._temp("label_hours")
+        for name in ("unpainted", "ledger"):
+            self.con.execute(
+                f"delete from {name} where (job_id, hour_us) in (from changed_hours)"
+            )
+            self.con.execute(f"insert into {name} by name {sql.read(f'marts/{name}')}")
+
+    def restarts(self) -> None:
+        """Restarts of the jobs at work."""
+        self._replace_jobs("restarts", sql.read("marts/restarts"))
+
+    def queue_waits(self) -> None:
+        """Queue waits of the jobs at work, and their parts."""
+        self.con.execute(f"create or replace temp table fresh_waits as {sql.read('marts/queue_waits')}")
+        self._replace_jobs("queue_waits", "from fresh_waits")
+        self._replace_jobs("wait_parts", sql.read("marts/wait_parts"))
+
+    def finish(self) -> Refreshed:
+        """Note what was seen, and say how much was derived."""
+        con = self.con
+        con.execute("delete from refreshes")
+        con.execute(
+            "insert into refreshes by name select as_of_us, next_event_id, next_group_id, settings"
+            " from clock, counters"
+        )
+        return Refreshed(
+            self.as_of_us,
+            jobs=self._count("work_jobs"),
+            groups=self._count("dirty_contexts"),
+            hours=self._count("changed_hours"),
+        )
+
+    def _baselines(self) -> None:
+        con = self.con
+        self._temp("baseline_groups")
+        self._temp("baseline_inputs")
+        con.execute(
+            "create or replace temp table stale_baselines as from baseline_inputs"
+            " anti join baselines using (job_id, attempt, inputs)"
+        )
+        self._temp("fresh_baselines")
+        con.execute(
+            "delete from baselines where (job_id, attempt) in"
+            " (select (job_id, attempt) from stale_baselines)"
+        )
+        con.execute("insert into baselines by name from fresh_baselines")
+
+    def _temp(self, name: str, into: str | None = None) -> None:
+        model = sql.read(f"staging/{name}")
+        self.con.execute(f"create or replace temp table {into or name} as {model}")
+
+    def _replace_jobs(self, table: str, query: str) -> None:
+        columns = [row[0] for row in self.con.execute(f"describe {table}").fetchall()]
+        self.con.execute(f"delete from {table} where job_id in (from work_jobs)")
+        names = ", ".join(f'"{column}"' for column in columns)
+        self.con.execute(f"insert into {table} select {names} from ({query})")
+
+    def _count(self, table: str) -> int:
+        (count,) = one_row(self.con, f"select count(*) from {table}")
+        return int(count)
+
+
+_REPLACED = "select group_id from dirty_contexts union all select group_id from gone_groups"
+
+
+def _settings(policy: Policy) -> str:
+    return json.dumps({"models": MODELS_VERSION, "silent_after_us": policy.silent_after_us})
+
+
+def refresh(
+    con: duckdb.DuckDBPyConnection,
+    policy: Policy,
+    as_of_us: int | None = None,
+    rebuild: bool = False,
+) -> Refreshed:
+    """Bring all derived tables up to the raw ones, in one transaction.
+
+    With `as_of_us` nothing later is read; with `rebuild` everything is derived from nothing. Raises
+    IntegrityError, and changes nothing, where the result contradicts itself.
+    """
+    with transaction(con):
+        if rebuild:
+            empty_derived(con)
+        derivation = Derivation(con, policy, as_of_us)
+        if derivation.begin() is None:
+            return Refreshed(None)
+        derivation.attempts()
+        derivation.labels()
+        derivation.segments()
+        derivation.ledger()
+        derivation.restarts()
+        derivation.queue_waits()
+        faults = imbalances(con)
+        if faults:
+            raise IntegrityError(
+                f"{len(faults)} job-hours do not balance, the first being {faults[0]}; "
+                "nothing was published; please report this with the job's records"
+            )
+        return derivation.finish()
+
+
+def empty_derived(con: duckdb.DuckDBPyConnection) -> None:
+    """Forget all that was derived; raw records stay."""
+    for name in DERIVED:
+        con.execute(f"delete from {name}")
+
+
+def imbalances(con: duckdb.DuckDBPyConnection) -> list[tuple[int, int, int]]:
+    """Changed hours whose ledger differs from their wall: (job_id, hour_us, difference in µs)."""
+    return con.execute(sql.read("marts/imbalances")).fetchall()

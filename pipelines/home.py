@@ -1,0 +1,49 @@
+"""Where a site's files lie: HEADWAY_HOME, and the names of what is in it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from metrics.errors import UsageError
+
+DEFAULT_HOME = Path(".headway")
+
+
+@dataclass(frozen=True)
+class Home:
+    """A site's directory and the places in it."""
+
+    root: Path
+
+    @classmethod
+    def open(cls, given: Path | None = None) -> "Home":
+        """The home that was given, else HEADWAY_HOME, else `.headway` here; made if absent.
+
+        Raises UsageError where it cannot be made.
+        """
+        root = given or Path(os.environ.get("HEADWAY_HOME") or DEFAULT_HOME)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise UsageError(f"--home {root}: cannot be made a directory ({e.strerror})") from e
+        return cls(root.resolve())
+
+    @property
+    def warehouse(self) -> Path:
+        """The database that only the pipeline opens."""
+        return self.root / "warehouse.duckdb"
+
+    @property
+    def mart(self) -> Path:
+        """The folder of published, read-only databases."""
+        return self.root / "mart"
+
+    @property
+    def dagster(self) -> Path:
+        """Dagster's own storage."""
+        return self.root / "dagster"
+
+    @property
+    def policy_file(self) -> Path:
+        """The site's policy, which replaces the default whole where it exists."""
+        return self.root / "slo.yaml"

@@ -1,0 +1,330 @@
+"""What a lifecycle record may hold: the event reference as data, and the check against it.
+
+The fields named here are an allow-list. Anything else is dropped before it is stored, and counted,
+so that telemetry holds metadata only. Times become integer microseconds (`_us`) here, once.
+"""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from metrics.conventions import CAUSES, US_PER_S
+
+EARLIEST_US = 946_684_800_000_000
+"""2000-01-01: an earlier stamp is a clock that was never set."""
+LATEST_US = 4_102_444_800_000_000
+"""2100-01-01: a later stamp would drag the end of every open job there."""
+LONGEST_US = LATEST_US - EARLIEST_US
+MAX_ATTEMPT = 2**31 - 1
+MAX_STEP = 2**53 - 1
+MAX_TEXT = 4096
+
+RFC3339 = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", flags=re.ASCII
+)
+
+
+class BadRecord(ValueError):
+    """A record that cannot be stored; the message is the quarantine's reason."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A lifecycle record as stored: column values (times in µs), and how many fields were dropped."""
+
+    columns: dict[str, Any]
+    dropped: int
+
+    @property
+    def key(self) -> str:
+        """Identity of the record: a digest over all its fields, so that equal records are one."""
+        text = json.dumps(self.columns, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def time_us(value: object) -> int:
+    """Microseconds since 1970 UTC of RFC 3339 text with an offset; digits past µs are cut off.
+
+    Raises BadRecord for anything else, and outside the years 2000 to 2099.
+    """
+    if not isinstance(value, str):
+        raise BadRecord("not a timestamp")
+    if not RFC3339.fullmatch(value):
+        raise BadRecord("not an RFC 3339 timestamp with an offset")
+    try:
+        moment = datetime.fromisoformat(value.upper())
+    except ValueError as e:
+        raise BadRecord("not a date of the calendar") from e
+    us = (moment - _EPOCH) // _MICROSECOND
+    if not EARLIEST_US <= us < LATEST_US:
+        raise BadRecord("outside the years 2000 to 2099")
+    return us
+
+
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+_MICROSECOND = datetime.resolution
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise BadRecord("not a number")
+    try:
+        number = float(value)
+    except (ValueError, OverflowError) as e:
+        raise BadRecord("not a number") from e
+    if not math.isfinite(number):
+        raise BadRecord("not a finite number")
+    return number
+
+
+def _duration_us(value: object) -> int:
+    us = _number(value) * US_PER_S
+    if not 0 <= us <= LONGEST_US:
+        raise BadRecord("not a possible duration")
+    return round(us)
+
+
+def _integer(largest: int) -> Callable[[object], int]:
+    def convert(value: object) -> int:
+        number = _number(value)
+        if number != math.floor(number):
+            raise BadRecord("not a whole number")
+        if not 0 <= number <= largest:
+            raise BadRecord("out of range")
+        return int(number)
+
+    return convert
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise BadRecord("not text")
+    text = str(value)
+    if not text or "\0" in text or len(text) > MAX_TEXT:
+        raise BadRecord("empty, or no text that can be stored")
+    return text
+
+
+def _one_of(*allowed: str) -> Callable[[object], str]:
+    def convert(value: object) -> str:
+        if value not in allowed:
+            raise BadRecord(f"not one of {', '.join(allowed)}")
+        return str(value)
+
+    return convert
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise BadRecord("not true or false")
+
+
+def _names(value: object) -> list[str]:
+    if isinstance(value, str):
+        value = json.loads(value) if value.startswith("[") else value.replace(",", " ").split()
+    if not isinstance(value, (list, tuple)):
+        raise BadRecord("not a list of names")
+    return sorted({_text(name) for name in value})
+
+
+_COUNT = _integer(MAX_STEP)
+
+FIELDS: dict[str, Callable[[object], Any]] = {
+    "job": _text,
+    "cluster": _text,
+    "attempt": _integer(MAX_ATTEMPT),
+    "step": _COUNT,
+    "tier": _text,
+    "tenant": _text,
+    "user": _text,
+    "name": _text,
+    "gpus": _COUNT,
+    "expected_duration_s": _duration_us,
+    "checkpoint_interval_s": _duration_us,
+    "expected_step_s": _duration_us,
+    "code_version": _text,
+    "data_version": _text,
+    "detail": _text,
+    "nodes": _names,
+    "node": _text,
+    "location": _text,
+    "deliberate": _flag,
+    "blocking": _flag,
+    "bytes": _COUNT,
+    "grace_s": _duration_us,
+    "by_job": _text,
+    "outcome": _one_of("completed", "failed", "cancelled"),
+    "id": _text,
+    "starts": time_us,
+    "ends": time_us,
+    "jobs": _names,
+    "change": _text,
+    "scope": _text,
+    "gpus_gathered": _COUNT,
+    "for_job": _text,
+    "preemptible": _flag,
+    "result": _one_of("pass", "fail"),
+    "checks": _text,
+    "duration_s": _duration_us,
+    "cause": _one_of(*CAUSES),
+    "reason": _one_of(
+        "quota",
+        "gang_size",
+        "topology",
+        "power",
+        "priority",
+        "dependency",
+        "maintenance",
+        "user_hold",
+        "other",
+    ),
+    "state": _one_of(
+        "allocated",
+        "spare_for_restart",
+        "warm_pool",
+        "draining",
+        "gang_reserved",
+        "backfill",
+        "maintenance",
+        "down",
+        "power_capped",
+        "idle",
+    ),
+}
+"""Every field of the lifecycle stream besides `event` and `ts`, and how its value is read."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of the event reference: fields that must be there, fields that may."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+_WINDOW = ("jobs", "nodes", "detail")
+
+EVENTS: dict[str, Event] = {
+    "job_submitted": Event(
+        ("job", "tier"),
+        (
+            "tenant",
+            "user",
+            "name",
+            "gpus",
+            "expected_duration_s",
+            "checkpoint_interval_s",
+            "expected_step_s",
+            "code_version",
+            "data_version",
+        ),
+    ),
+    "job_pending": Event(("job", "reason"), ("detail",)),
+    "resources_allocated": Event(("job", "attempt"), ("nodes", "gpus")),
+    "data_staged": Event(("job", "attempt")),
+    "process_started": Event(("job", "attempt")),
+    "checkpoint_loaded": Event(("job", "attempt", "step"), ("location", "deliberate")),
+    "interruption": Event(("job", "attempt", "cause"), ("node", "detail")),
+    "checkpoint_started": Event(("job", "attempt", "step"), ("blocking",)),
+    "checkpoint_completed": Event(("job", "attempt", "step"), ("bytes", "location")),
+    "checkpoint_failed": Event(("job", "attempt", "step"), ("detail",)),
+    "phase_started": Event(("job", "attempt", "name")),
+    "phase_ended": Event(("job", "attempt", "name")),
+    "preemption_signal": Event(("job", "attempt", "grace_s"), ("by_job",)),
+    "job_suspended": Event(("job",)),
+    "job_resumed": Event(("job",)),
+    "job_ended": Event(("job", "outcome")),
+    "maintenance_planned": Event(("id", "starts", "ends"), _WINDOW),
+    "maintenance_started": Event(("id",), _WINDOW),
+    "maintenance_ended": Event(("id",), _WINDOW),
+    "change_started": Event(("id", "change"), ("scope", "nodes", "detail")),
+    "change_ended": Event(("id", "change"), ("scope", "nodes", "detail")),
+    "node_state": Event(("node", "gpus", "state")),
+    "reservation_started": Event(("job", "gpus_gathered")),
+    "reservation_updated": Event(("job", "gpus_gathered")),
+    "reservation_ended": Event(("job", "gpus_gathered")),
+    "backfill_started": Event(("job", "for_job", "gpus", "preemptible")),
+    "backfill_ended": Event(("job", "for_job", "gpus", "preemptible")),
+    "restore_test": Event(
+        ("job", "step", "result"), ("checks", "duration_s", "location", "detail")
+    ),
+}
+"""The event reference of the lifecycle stream."""
+
+
+def column(field_name: str) -> str:
+    """The stored name of a field: durations and times say that they are microseconds."""
+    if field_name.endswith("_s"):
+        return field_name.removesuffix("_s") + "_us"
+    return field_name + "_us" if FIELDS.get(field_name) is time_us else field_name
+
+
+def check_lifecycle(fields: Mapping[str, Any]) -> Checked:
+    """Check one lifecycle record against the reference; null fields count as absent.
+
+    Raises BadRecord with a reason such as `missing field attempt`, `bad field step: out of range`.
+    """
+    name = fields.get("event")
+    event = EVENTS.get(name) if isinstance(name, str) else None
+    if event is None:
+        raise BadRecord("unknown event")
+    columns: dict[str, Any] = {"event": name, "ts_us": _read("ts", time_us, fields.get("ts"))}
+    for field_name in (*event.required, *event.optional, "cluster"):
+        value = fields.get(field_name)
+        if value is None:
+            if field_name in event.required:
+                raise BadRecord(f"missing field {field_name}")
+            continue
+        columns[column(field_name)] = _read(field_name, FIELDS[field_name], value)
+    allowed = {"event", "ts", "cluster", *event.required, *event.optional}
+    return Checked(columns, dropped=len(fields.keys() - allowed))
+
+
+def _read(name: str, convert: Callable[[object], Any], value: object) -> Any:
+    if value is None:
+        raise BadRecord(f"missing field {name}")
+    try:
+        return convert(value)
+    except BadRecord as e:
+        raise BadRecord(f"bad field {name}: {e}") from e
+    except ValueError as e:
+        raise BadRecord(f"bad field {name}: cannot be read") from e
+
+
+STEP_FIELDS = (
+    "job",
+    "attempt",
+    "step",
+    "ts",
+    "duration_s",
+    "data_wait_s",
+    "straggler_s",
+    "checkpoint_s",
+    "overhead_s",
+    "straggler_node",
+    "steps",
+    "cluster",
+)
+"""The allow-list of the step stream."""
+
+ALLOWED = frozenset({"event", "ts", *FIELDS, *STEP_FIELDS})
+
+
+def allowed_fields(fields: Mapping[str, Any]) -> str:
+    """What quarantine may keep of a record that is none: its allow-listed fields, as JSON."""
+    kept = {k: v if _is_plain(v) else "…" for k, v in fields.items() if k in ALLOWED}
+    return json.dumps(kept, ensure_ascii=True, default=str)[:MAX_TEXT]
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(item, (str, int)) for item in value)
+    return value is None or isinstance(value, (str, int, float, bool))

@@ -1,0 +1,231 @@
+"""Canonical lifecycle and step files: JSONL (also gzipped), Parquet and CSV, as they are.
+
+A file of steps can hold a hundred million records, so DuckDB reads those whole (`bulk_steps`);
+`read` goes line by line, for everything else and for what the bulk reader could not make sense of.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+
+from metrics.errors import UnreadableInput
+from pipelines.records import STEP_FIELDS
+from pipelines.sources import Record, Reject, Settings
+from pipelines.sources.text import MAX_LINE_BYTES, lines, open_bytes
+
+_TEXT_FIELDS = ("job", "ts", "straggler_node")
+_STEP_TYPES = {
+    name: "varchar" if name in _TEXT_FIELDS else "double" for name in STEP_FIELDS if name != "cluster"
+}
+_NUMERIC = re.compile(r"DOUBLE|FLOAT|DECIMAL|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """How DuckDB reads a file of steps whole.
+
+    `steps` is a relation with the columns of parsed_steps; `dropped_fields` counts, as a query,
+    fields outside the allow-list. Both raise where the file holds something that is no step.
+    """
+
+    steps: str
+    dropped_fields: str
+    lines_may_be_read_apart: bool = False
+
+
+class Canonical:
+    """The source of canonical files."""
+
+    name = "canonical"
+
+    def recognises(self, path: Path, head: str) -> bool:
+        """Parquet, JSON objects with an event or a step, or CSV with the columns of either."""
+        if head.startswith("PAR1"):
+            return True
+        first = next((line for line in head.splitlines() if line.strip()), "")
+        if first.lstrip().startswith("{"):
+            return _looks_canonical(head)
+        columns = set(first.strip().lower().split(","))
+        return {"event", "ts"} <= columns or {"job", "step", "ts", "duration_s"} <= columns
+
+    def read(self, path: Path, settings: Settings) -> Iterator[Record | Reject]:
+        """Yield the file's records one by one. Raises UnreadableInput for a broken Parquet file."""
+        if _is_parquet(path):
+            yield from _read_parquet(path)
+        elif _is_csv(path):
+            yield from _read_csv(path)
+        else:
+            for line in lines(path):
+                yield line if isinstance(line, Reject) else _json_record(*line)
+
+    @staticmethod
+    def parse(numbered: list[tuple[int, str]]) -> Iterator[Record | Reject]:
+        """Records of lines of JSON, given with their numbers."""
+        return (_json_record(number, text) for number, text in numbered)
+
+    def bulk_steps(self, path: Path) -> Bulk | None:
+        """How to read the file in bulk; None where it is no file of steps, or no format for it."""
+        if _is_parquet(path):
+            return _bulk_parquet(path)
+        if _is_csv(path) or not _holds_steps(path):
+            return None
+        return bulk_json(path)
+
+
+def _looks_canonical(head: str) -> bool:
+    # The last line of a head is usually cut, and the first may be torn: any good one decides.
+    for line in head.splitlines()[:50]:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and ("event" in record or {"job", "step"} <= record.keys()):
+            return True
+    return False
+
+
+def _is_parquet(path: Path) -> bool:
+    with open_bytes(path) as file:
+        return _start(file.read, 4) == b"PAR1"
+
+
+def _is_csv(path: Path) -> bool:
+    with open_bytes(path) as file:
+        start = _start(file.read, 4096)
+    return b"," in start.split(b"\n", 1)[0] and not start.lstrip().startswith((b"{", b"["))
+
+
+def _holds_steps(path: Path) -> bool:
+    if ".lifecycle." in path.name:
+        return False
+    with open_bytes(path) as file:
+        first = _start(file.read, 4096).lstrip().split(b"\n", 1)[0]
+    return b'"event"' not in first
+
+
+def _start(read: Any, size: int) -> bytes:
+    try:
+        return bytes(read(size))
+    except (EOFError, OSError):
+        return b""
+
+
+def _json_record(number: int, text: str) -> Record | Reject:
+    try:
+        fields = json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_first_of_each
+        )
+    except (ValueError, RecursionError):
+        return Reject(number, "not_json", text)
+    if not isinstance(fields, dict):
+        return Reject(number, "not_a_json_object", text)
+    return Record("lifecycle" if "event" in fields else "steps", fields, number)
+
+
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Of a key given twice the first counts, as in the bulk reader.
+    return dict(reversed(pairs))
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _read_csv(path: Path) -> Iterator[Record | Reject]:
+    header: list[str] | None = None
+    for line in lines(path):
+        if isinstance(line, Reject):
+            yield line
+            continue
+        number, text = line
+        try:
+            cells = next(csv.reader([text], strict=True))
+        except csv.Error:
+            yield Reject(number, "not_csv", text)
+            continue
+        if header is None:
+            header = [cell.strip() for cell in cells]
+        elif len(cells) != len(header):
+            yield Reject(number, f"not_csv: {len(cells)} cells under {len(header)} columns", text)
+        else:
+            fields = {name: cell for name, cell in zip(header, cells, strict=True) if cell != ""}
+            yield Record("lifecycle" if "event" in header else "steps", fields, number)
+
+
+def _read_parquet(path: Path) -> Iterator[Record | Reject]:
+    try:
+        file = pq.ParquetFile(path)
+        for batch in file.iter_batches():
+            for row in batch.to_pylist():
+                fields = {k: _plain(v) for k, v in row.items() if v is not None}
+                yield Record("lifecycle" if "event" in row else "steps", fields)
+    except Exception as e:  # pyarrow raises a dozen kinds for a damaged file
+        raise UnreadableInput(f"{path}: cannot be read as Parquet ({e})") from e
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def bulk_json(path: Path) -> Bulk:
+    """How DuckDB reads a file of JSON step records whole. It raises where it meets a bad line."""
+    columns = ", ".join(f"{name}: '{kind}'" for name, kind in _STEP_TYPES.items())
+    # The path is the only value here, quoted; table functions take no bound parameters in a view.
+    name = _quoted(path)
+    zipped = ", compression = 'gzip'" if _is_gzip(path) else ""
+    size = f"maximum_object_size = {2 * MAX_LINE_BYTES}"
+    # Errors are not ignored: an unreadable optional field would silently become absent.
+    options = f"format = 'newline_delimited', {size}{zipped}"
+    allowed = ", ".join(f"'{field}'" for field in STEP_FIELDS)
+    raw = f"read_ndjson_objects({name}, {size}{zipped})"
+    return Bulk(
+        steps=f"select *, null::bigint as ts_us from read_json({name}, {options}, "
+        f"columns = {{{columns}}})",
+        dropped_fields=f"select sum(len(list_filter(json_keys(json), lambda key: key not in "
+        f"({allowed})))) from {raw} where json_type(json) = 'OBJECT'",
+        lines_may_be_read_apart=True,
+    )
+
+
+def _bulk_parquet(path: Path) -> Bulk | None:
+    relation = f"read_parquet({_quoted(path)})"
+    try:
+        described = duckdb.sql(f"describe select * from {relation}").fetchall()
+    except duckdb.Error as e:
+        raise UnreadableInput(f"{path}: cannot be read as Parquet ({e})") from e
+    kinds = {row[0]: row[1] for row in described}
+    numbers = [name for name, kind in _STEP_TYPES.items() if kind == "double" and name in kinds]
+    if "event" in kinds or not all(_NUMERIC.match(kinds[name]) for name in numbers):
+        return None
+    columns = [_parquet_column(name, kind, kinds) for name, kind in _STEP_TYPES.items()]
+    extra = [f'count("{name}")' for name in kinds if name not in STEP_FIELDS]
+    stamped = kinds.get("ts") == "TIMESTAMP WITH TIME ZONE"
+    columns.append(f"{'epoch_us(ts)' if stamped else 'null::bigint'} as ts_us")
+    return Bulk(
+        steps=f"select {', '.join(columns)} from {relation}",
+        dropped_fields=f"select {' + '.join(extra)} from {relation}" if extra else "select 0",
+    )
+
+
+def _parquet_column(name: str, kind: str, kinds: dict[str, str]) -> str:
+    known = name in kinds and not (name == "ts" and kinds["ts"] == "TIMESTAMP WITH TIME ZONE")
+    return f"try_cast({name} as {kind}) as {name}" if known else f"null::{kind} as {name}"
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"

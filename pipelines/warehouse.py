@@ -1,0 +1,73 @@
+"""The warehouse: one DuckDB file that only the pipeline opens, by one process at a time."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+import sql
+from metrics.errors import UnreadableInput, WarehouseBusy
+
+WAIT_S = 120.0
+"""How long a second run waits for the first before it refuses."""
+
+_POLL_S = 0.2
+
+
+@contextmanager
+def open_warehouse(path: Path, wait_s: float = WAIT_S) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the warehouse for writing, made with its tables if it is new, and close it for sure.
+
+    Raises WarehouseBusy where another process holds it for longer than `wait_s` seconds, and
+    UnreadableInput where the file is no warehouse.
+    """
+    con = _connect(path, time.monotonic() + wait_s)
+    try:
+        prepare(con)
+        yield con
+    finally:
+        con.close()
+
+
+def prepare(con: duckdb.DuckDBPyConnection) -> None:
+    """Give a database the warehouse's settings and, where they are absent, its tables."""
+    con.execute("set timezone = 'UTC'")
+    con.execute("set enable_progress_bar = false")
+    con.execute(sql.read("schema"))
+
+
+@contextmanager
+def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All of it or nothing of it."""
+    con.execute("begin")
+    try:
+        yield
+    except BaseException:
+        con.execute("rollback")
+        raise
+    con.execute("commit")
+
+
+def one_row(
+    con: duckdb.DuckDBPyConnection, query: str, params: list[Any] | None = None
+) -> tuple[Any, ...]:
+    """The only row of a query's result (fetched to its end: a connection allows nothing else)."""
+    (row,) = con.execute(query, params).fetchall()
+    return tuple(row)
+
+
+def _connect(path: Path, deadline: float) -> duckdb.DuckDBPyConnection:
+    while True:
+        try:
+            return duckdb.connect(path)
+        except duckdb.IOException as e:
+            if "lock" not in str(e).lower():
+                raise UnreadableInput(f"{path}: cannot be opened as a warehouse ({e})") from e
+            if time.monotonic() >= deadline:
+                raise WarehouseBusy(
+                    f"{path}: another run holds the warehouse; try again when it has ended"
+                ) from e
+            time.sleep(_POLL_S)

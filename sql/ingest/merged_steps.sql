@@ -1,0 +1,12 @@
+-- Grain: a step record, incoming or stored in a reopened hour. Parameter: $file_id.
+select job_id, attempt, step, ts_us, (ts_us - 1) // 3600000000 * 3600000000 as hour_us,
+  duration_us, data_wait_us, straggler_us, checkpoint_us, overhead_us, straggler_node,
+  $file_id::integer as file_id, false as stored
+from incoming join jobs using (job)
+union all by name
+select g.job_id, g.attempt, s.step, s.ts_us, g.hour_us,
+  s.duration_us, s.data_wait_us, s.straggler_us, s.checkpoint_us, s.overhead_us, s.straggler_node,
+  s.file_id, true as stored
+from steps s
+join step_groups g using (group_id)
+semi join reopened using (job_id, hour_us)

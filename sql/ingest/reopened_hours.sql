@@ -1,0 +1,19 @@
+-- Grain: an hour of a job whose stored steps must be merged with the incoming ones: because
+-- incoming steps end in it, or because it may hold one of the same (job, attempt, step).
+with arriving as (
+  select job_id, attempt, (ts_us - 1) // 3600000000 * 3600000000 as hour_us,
+    min(step) as min_step, max(step) as max_step
+  from incoming join jobs using (job)
+  group by all
+),
+spans as (
+  select job_id, attempt, min(min_step) as min_step, max(max_step) as max_step
+  from arriving
+  group by all
+)
+select distinct job_id, hour_us from step_groups semi join arriving using (job_id, hour_us)
+union
+select distinct g.job_id, g.hour_us
+from step_groups g
+join spans s on s.job_id = g.job_id and s.attempt = g.attempt
+  and s.min_step <= g.max_step and g.min_step <= s.max_step

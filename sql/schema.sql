@@ -1,0 +1,282 @@
+-- What the warehouse stores. Times are microseconds since 1970 UTC (_us).
+-- Raw tables come first: they are only ever written by ingestion, a file a transaction.
+
+create table if not exists jobs (job_id integer primary key, job varchar not null unique);
+
+create table if not exists files (
+  file_id integer primary key,
+  fingerprint varchar not null unique,  -- digest of content, source and settings
+  path varchar not null,
+  source varchar not null,
+  ingested_at_us bigint not null,
+  read_records bigint not null,
+  new_records bigint not null,
+  duplicate_records bigint not null,
+  dropped_fields bigint not null,
+  quarantined_records bigint not null
+);
+
+-- Grain: a lifecycle record, each stored once (record_key is a digest over all its fields).
+create table if not exists events (
+  event_id bigint not null,             -- in order of arrival
+  record_key varchar primary key,
+  file_id integer not null,
+  event varchar not null,
+  ts_us bigint not null,
+  cluster varchar,
+  job_id integer,
+  attempt integer,
+  step bigint,
+  cause varchar,
+  reason varchar,
+  outcome varchar,
+  name varchar,
+  tier varchar,
+  tenant varchar,
+  "user" varchar,
+  gpus bigint,
+  nodes varchar[],
+  node varchar,
+  jobs varchar[],
+  id varchar,
+  starts_us bigint,
+  ends_us bigint,
+  blocking boolean,
+  deliberate boolean,
+  preemptible boolean,
+  expected_duration_us bigint,
+  checkpoint_interval_us bigint,
+  expected_step_us bigint,
+  grace_us bigint,
+  duration_us bigint,
+  bytes bigint,
+  gpus_gathered bigint,
+  location varchar,
+  by_job varchar,
+  for_job varchar,
+  change varchar,
+  scope varchar,
+  state varchar,
+  result varchar,
+  checks varchar,
+  code_version varchar,
+  data_version varchar,
+  detail varchar
+);
+
+-- Grain: the steps of one attempt that end in one hour of a job (a step belongs to the hour that
+-- holds its last microsecond). A group never changes: when an hour of a job gains or loses a step,
+-- all its groups are replaced by new ones with new ids, so an id names content.
+create table if not exists step_groups (
+  group_id integer primary key,
+  job_id integer not null,
+  hour_us bigint not null,
+  attempt integer not null,
+  steps bigint not null,
+  first_ts_us bigint not null,
+  last_ts_us bigint not null,
+  min_step bigint not null,
+  max_step bigint not null,
+  head_begin_us bigint                  -- own beginning of the hour's first step, if it is here
+);
+
+-- Grain: a step. No key is declared: ingestion keeps (job, attempt, step) unique.
+create table if not exists steps (
+  group_id integer not null,
+  step bigint not null,
+  ts_us bigint not null,
+  before_us bigint,                     -- end of the step before it in this hour of the job
+  duration_us bigint not null,
+  data_wait_us bigint not null,
+  straggler_us bigint not null,
+  checkpoint_us bigint not null,
+  overhead_us bigint not null,
+  straggler_node varchar,
+  file_id integer not null
+);
+
+create table if not exists quarantine (
+  file_id integer not null,
+  line bigint,
+  reason varchar not null,
+  raw varchar not null
+);
+
+create table if not exists counters (
+  next_group_id integer not null,
+  next_event_id bigint not null
+);
+insert into counters select 1, 1 where not exists (from counters);
+
+-- Derived tables. A refresh replaces in them only what its records touch; `headway refresh
+-- --rebuild` empties them first. All are functions of the raw tables, the policy and as_of.
+
+create table if not exists refreshes (
+  as_of_us bigint not null,
+  next_event_id bigint not null,        -- what the refresh had seen
+  next_group_id integer not null,
+  settings varchar not null             -- version and policy that the models ran under
+);
+
+-- Grain: a job that has a record. wall_* is null where it has neither an allocation nor a step.
+create table if not exists job_facts (
+  job_id integer primary key,
+  cluster varchar,
+  tier varchar,
+  tenant varchar,
+  "user" varchar,
+  name varchar,
+  gpus bigint,
+  expected_step_us bigint,
+  submitted_us bigint,
+  instrumented boolean not null,
+  state varchar not null,               -- pending, running, suspended, silent or the outcome
+  silent boolean not null,
+  wall_start_us bigint,
+  wall_end_us bigint,
+  open boolean not null,                -- its end may still move
+  last_record_us bigint not null,
+  last_step_us bigint
+);
+
+-- Grain: a stretch of a job's time with one label, from start_us to the next row's start_us. The
+-- label is what time without a painted step counts as; category is null outside the wall.
+create table if not exists labels (
+  job_id integer not null,
+  start_us bigint not null,
+  span integer,                         -- the restart it belongs to
+  category varchar,
+  component varchar,
+  cause varchar
+);
+
+-- Grain: an attempt's slow-step baseline, with the placements it was read under.
+create table if not exists baselines (
+  job_id integer not null,
+  attempt integer not null,
+  inputs varchar not null,
+  measured_steps bigint not null,
+  median_us bigint,
+  p90_us bigint
+);
+
+-- Grain: a step group: all that its painting depends on besides its steps.
+create table if not exists contexts (
+  group_id integer not null,
+  job_id integer not null,
+  hour_us bigint not null,
+  attempt integer not null,
+  before_us bigint,                     -- end of the job's last step before the hour
+  wall_start_us bigint,                 -- only where no step of the job precedes the hour
+  first_ts_us bigint,                   -- ts of the attempt's first step, if it is in this group
+  paint_until_us bigint not null,
+  seen_until_us bigint,                 -- as_of, where it cuts the group
+  suspensions struct(start_us bigint, end_us bigint)[],
+  limit_us bigint,                      -- compute up to twice this is useful; null: no limit
+  superseded_above bigint,              -- steps with a higher number were lost
+  rework_category varchar,
+  rework_cause varchar,
+  is_cut boolean not null               -- the hour has more than one label
+);
+
+-- Grain: a step group: what its steps painted inside its own hour.
+create table if not exists painted_sums (
+  group_id integer not null,
+  job_id integer not null,
+  hour_us bigint not null,
+  attempt integer not null,
+  steps bigint not null,
+  superseded_steps bigint not null,
+  clipped_steps bigint not null,
+  over_reported_steps bigint not null,
+  useful_us hugeint not null,
+  slow_us hugeint not null,
+  rework_us hugeint not null,
+  loader_us hugeint not null,
+  straggler_us hugeint not null,
+  checkpoint_us hugeint not null,
+  overhead_us hugeint not null,
+  gap_us hugeint not null,              -- unpainted, in an hour with one label
+  rework_category varchar,
+  rework_cause varchar
+);
+
+-- Grain: a stretch of an hour: a part of a step that began in an earlier hour than it ended, or an
+-- unpainted gap that does so or lies in an hour with several labels (part = gap).
+create table if not exists painted_pieces (
+  group_id integer not null,
+  job_id integer not null,
+  hour_us bigint not null,
+  start_us bigint not null,
+  end_us bigint not null,
+  part varchar not null,
+  category varchar,
+  component varchar,
+  cause varchar
+);
+
+-- Grain: time of a job's hour that no step painted, by label and restart.
+create table if not exists unpainted (
+  job_id integer not null,
+  hour_us bigint not null,
+  span integer,
+  category varchar not null,
+  component varchar not null,
+  cause varchar not null,
+  us hugeint not null
+);
+
+-- Grain: (job, hour, category, component, cause). For every job and hour the rows sum to the wall.
+create table if not exists ledger (
+  job_id integer not null,
+  hour_us bigint not null,
+  category varchar not null,
+  component varchar not null,
+  cause varchar not null,
+  us bigint not null
+);
+
+create or replace temp macro category_of(cause) as case
+  when cause in ('preemption', 'maintenance') then cause
+  when cause in ('job_error', 'suspended', 'rollback') then 'job'
+  else 'restart'
+end;
+
+-- Grain: a restart (see marts/restarts).
+create table if not exists restarts (
+  job_id integer not null,
+  detected_us bigint not null,
+  recovered_us bigint,
+  cause varchar not null,
+  outcome varchar not null,
+  basis varchar,
+  attempts_used bigint not null,
+  interruptions bigint not null,
+  lost_steps bigint,
+  time_to_restart_us bigint,
+  age_us bigint not null,
+  detect_us bigint,
+  requeue_us bigint not null,
+  launch_us bigint not null,
+  load_us bigint not null,
+  first_step_us bigint
+);
+
+-- Grain: a job that was submitted (see marts/queue_waits).
+create table if not exists queue_waits (
+  job_id integer not null,
+  tier varchar,
+  submitted_us bigint not null,
+  started_us bigint,
+  basis varchar,
+  censored boolean not null,
+  wait_us bigint not null
+);
+
+-- Grain: (job, part, reason) of a queue wait (see marts/wait_parts).
+create table if not exists wait_parts (
+  job_id integer not null,
+  part varchar not null,
+  reason varchar not null,
+  us bigint not null
+);

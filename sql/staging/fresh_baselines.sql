@@ -1,0 +1,18 @@
+-- Grain: an attempt whose baseline must be measured: over the compute of its steps number 2 to 102
+-- in order (by ts, then step) the lower median and the nearest-rank 90th percentile.
+with ranked as (
+  select i.job_id, i.attempt, s.compute_us,
+    row_number() over (partition by i.job_id, i.attempt order by s.ts_us, s.step) as place
+  from painted_steps s
+  join baseline_groups g using (group_id)
+  join stale_baselines i using (job_id, attempt)
+),
+sorted as (
+  select job_id, attempt, list_sort(list(compute_us)) as computes
+  from ranked where place between 2 and 102
+  group by job_id, attempt
+)
+select i.job_id, i.attempt, i.inputs, coalesce(len(s.computes), 0) as measured_steps,
+  s.computes[(len(s.computes) + 1) // 2] as median_us,
+  s.computes[(9 * len(s.computes) + 9) // 10] as p90_us
+from stale_baselines i left join sorted s using (job_id, attempt)
