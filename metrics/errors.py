@@ -3,6 +3,7 @@
 HeadwayError
 ├── UsageError              the command, a path or an option is wrong (exit code 2)
 │   ├── UnreadableInput     a file that cannot be read as what it should be
+│   │   └── UnknownKind     no source recognises it
 │   └── PolicyError         the policy file has faults; each is named
 ├── WarehouseBusy           another process holds the warehouse
 ├── NothingPublished        no mart was published yet in this home
@@ -20,6 +21,10 @@ class UsageError(HeadwayError):
 
 class UnreadableInput(UsageError):
     """A file cannot be read as what it should be."""
+
+
+class UnknownKind(UnreadableInput):
+    """No source recognises the file."""
 
 
 class PolicyError(UsageError):

@@ -37,7 +37,7 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    apiVersion: str = "headway/v1"  # noqa: N815 - the document's own spelling
+    apiVersion: str = "headway/v1"
     kind: str = "Policy"
     tiers: tuple[Tier, ...]
     silent_after_s: int = Field(gt=0)

@@ -8,6 +8,8 @@ hour's rows depend on is compared whole, and nothing else is read to make them.
 """
 
 import json
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import duckdb
@@ -30,10 +32,37 @@ DERIVED = (
     "painted_pieces",
     "unpainted",
     "ledger",
+    "goodput",
     "restarts",
     "queue_waits",
     "wait_parts",
 )
+
+CHECKS = ("job_hours_balance", "no_negative_time", "keys_are_unique")
+"""The models of `sql/checks/`: each yields a row a fault, and nothing is committed with one."""
+
+
+class FailedChecks(IntegrityError):
+    """What was derived contradicts itself. `faults` has the faults in words, by check."""
+
+    def __init__(self, faults: dict[str, list[str]]) -> None:
+        self.faults = faults
+        first = next(fault for found in faults.values() for fault in found)
+        count = sum(len(found) for found in faults.values())
+        super().__init__(
+            f"{count} checks of the derived numbers failed, the first being: {first}. Nothing was "
+            "committed or published; this is a fault of Headway: please report it with the "
+            "job's records"
+        )
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """One stage of a refresh: how many rows it left in its table, and how long it took."""
+
+    name: str
+    rows: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -44,6 +73,7 @@ class Refreshed:
     jobs: int = 0
     groups: int = 0
     hours: int = 0
+    stages: tuple[StageReport, ...] = ()
 
 
 class Derivation:
@@ -154,10 +184,12 @@ class Derivation:
         """Write the ledger of the changed hours."""
         self._temp("label_hours")
         for name in ("unpainted", "ledger"):
-            self.con.execute(
-                f"delete from {name} where (job_id, hour_us) in (from changed_hours)"
-            )
+            self.con.execute(f"delete from {name} where (job_id, hour_us) in (from changed_hours)")
             self.con.execute(f"insert into {name} by name {sql.read(f'marts/{name}')}")
+
+    def goodput(self) -> None:
+        """Wall-clock and useful time of the jobs at work."""
+        self._replace_jobs("goodput", sql.read("marts/goodput"))
 
     def restarts(self) -> None:
         """Restarts of the jobs at work."""
@@ -165,13 +197,24 @@ class Derivation:
 
     def queue_waits(self) -> None:
         """Queue waits of the jobs at work, and their parts."""
-        self.con.execute(f"create or replace temp table fresh_waits as {sql.read('marts/queue_waits')}")
+        self.con.execute(
+            f"create or replace temp table fresh_waits as {sql.read('marts/queue_waits')}"
+        )
         self._replace_jobs("queue_waits", "from fresh_waits")
         self._replace_jobs("wait_parts", sql.read("marts/wait_parts"))
 
-    def finish(self) -> Refreshed:
-        """Note what was seen, and say how much was derived."""
+    def finish(self, stages: tuple[StageReport, ...]) -> Refreshed:
+        """Check what was derived, note what was seen, and say how much was derived.
+
+        Raises FailedChecks.
+        """
         con = self.con
+        faults = {
+            check: [row[0] for row in con.execute(sql.read(f"checks/{check}")).fetchall()]
+            for check in CHECKS
+        }
+        if any(faults.values()):
+            raise FailedChecks(faults)
         con.execute("delete from refreshes")
         con.execute(
             "insert into refreshes by name select as_of_us, next_event_id, next_group_id, settings"
@@ -182,7 +225,14 @@ class Derivation:
             jobs=self._count("work_jobs"),
             groups=self._count("dirty_contexts"),
             hours=self._count("changed_hours"),
+            stages=stages,
         )
+
+    def run(self, name: str, table: str, stage: Callable[["Derivation"], None]) -> StageReport:
+        """Run one stage and measure it."""
+        started = time.perf_counter()
+        stage(self)
+        return StageReport(name, self._count(table), time.perf_counter() - started)
 
     def _baselines(self) -> None:
         con = self.con
@@ -221,16 +271,34 @@ def _settings(policy: Policy) -> str:
     return json.dumps({"models": MODELS_VERSION, "silent_after_us": policy.silent_after_us})
 
 
+def _label_and_paint(derivation: Derivation) -> None:
+    derivation.labels()
+    derivation.segments()
+
+
+STAGES: tuple[tuple[str, str, Callable[[Derivation], None]], ...] = (
+    ("attempts", "job_facts", Derivation.attempts),
+    ("segments", "painted_sums", _label_and_paint),
+    ("ledger", "ledger", Derivation.ledger),
+    ("goodput", "goodput", Derivation.goodput),
+    ("restarts", "restarts", Derivation.restarts),
+    ("queue_waits", "queue_waits", Derivation.queue_waits),
+)
+"""The stages in order: the asset's name, the table whose rows it reports, and what runs."""
+
+
 def refresh(
     con: duckdb.DuckDBPyConnection,
     policy: Policy,
     as_of_us: int | None = None,
     rebuild: bool = False,
+    on_stage: Callable[[str], None] = lambda name: None,
 ) -> Refreshed:
     """Bring all derived tables up to the raw ones, in one transaction.
 
-    With `as_of_us` nothing later is read; with `rebuild` everything is derived from nothing. Raises
-    IntegrityError, and changes nothing, where the result contradicts itself.
+    With `as_of_us` nothing later is read; with `rebuild` everything is derived from nothing;
+    `on_stage` is told each stage's name as it begins. Raises FailedChecks, and changes nothing,
+    where the result contradicts itself.
     """
     with transaction(con):
         if rebuild:
@@ -238,27 +306,14 @@ def refresh(
         derivation = Derivation(con, policy, as_of_us)
         if derivation.begin() is None:
             return Refreshed(None)
-        derivation.attempts()
-        derivation.labels()
-        derivation.segments()
-        derivation.ledger()
-        derivation.restarts()
-        derivation.queue_waits()
-        faults = imbalances(con)
-        if faults:
-            raise IntegrityError(
-                f"{len(faults)} job-hours do not balance, the first being {faults[0]}; "
-                "nothing was published; please report this with the job's records"
-            )
-        return derivation.finish()
+        reports = []
+        for name, table, stage in STAGES:
+            on_stage(name)
+            reports.append(derivation.run(name, table, stage))
+        return derivation.finish(tuple(reports))
 
 
 def empty_derived(con: duckdb.DuckDBPyConnection) -> None:
     """Forget all that was derived; raw records stay."""
     for name in DERIVED:
         con.execute(f"delete from {name}")
-
-
-def imbalances(con: duckdb.DuckDBPyConnection) -> list[tuple[int, int, int]]:
-    """Changed hours whose ledger differs from their wall: (job_id, hour_us, difference in µs)."""
-    return con.execute(sql.read("marts/imbalances")).fetchall()

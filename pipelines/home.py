@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metrics.errors import UsageError
+from metrics.policy import Policy, load_policy
 
 DEFAULT_HOME = Path(".headway")
 
@@ -47,3 +48,7 @@ class Home:
     def policy_file(self) -> Path:
         """The site's policy, which replaces the default whole where it exists."""
         return self.root / "slo.yaml"
+
+    def policy(self) -> Policy:
+        """The site's policy, or the default. Raises PolicyError."""
+        return load_policy(self.policy_file if self.policy_file.exists() else None)

@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 import sql
-from metrics.errors import UnreadableInput, UsageError
+from metrics.errors import UnknownKind, UnreadableInput, UsageError
 from pipelines.clock import now_us
 from pipelines.records import (
     STEP_FIELDS,
@@ -99,7 +99,7 @@ def _is_complete(path: Path, folder: Path) -> bool:
 def choose_source(name: str, path: Path) -> Source:
     """The source of that name, or for `auto` the one that recognises the file's content.
 
-    Raises UsageError for an unknown name, UnreadableInput where no source recognises the file.
+    Raises UsageError for an unknown name, UnknownKind where no source recognises the file.
     """
     if name != "auto":
         if name not in SOURCES:
@@ -107,7 +107,7 @@ def choose_source(name: str, path: Path) -> Source:
         return SOURCES[name]
     source = recognise(path)
     if source is None:
-        raise UnreadableInput(
+        raise UnknownKind(
             f"{path}: no source recognises this file; if it is one of {', '.join(SOURCES)}, "
             "say so with --source"
         )
@@ -199,9 +199,7 @@ def _incoming(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
         con.execute("drop table if exists incoming")
 
 
-def _read(
-    con: duckdb.DuckDBPyConnection, path: Path, source: Source, settings: Settings
-) -> _Batch:
+def _read(con: duckdb.DuckDBPyConnection, path: Path, source: Source, settings: Settings) -> _Batch:
     batch = _Batch()
     if isinstance(source, Canonical):
         bulk = source.bulk_steps(path)
@@ -219,7 +217,9 @@ def _take_bulk(con: duckdb.DuckDBPyConnection, bulk: Bulk, batch: _Batch) -> boo
     """Take a whole relation of steps if each is good; else take nothing and say so."""
     try:
         con.execute(f"create or replace temp table parsed_steps as {bulk.steps}")
-        con.execute(f"create or replace temp table judged_steps as {sql.read('ingest/judged_steps')}")
+        con.execute(
+            f"create or replace temp table judged_steps as {sql.read('ingest/judged_steps')}"
+        )
         read, bad = one_row(con, "select count(*), count(reason) from judged_steps")
         (dropped,) = one_row(con, bulk.dropped_fields)
     except duckdb.Error:
@@ -418,15 +418,7 @@ def _store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> _Stored:
 def _settle_rivals(con: duckdb.DuckDBPyConnection, incoming: int) -> _Stored:
     """Of step records with one key let the smallest stand; quarantine those that differ from it."""
     con.execute(f"create or replace temp table ranked as {sql.read('ingest/ranked_steps')}")
-    con.execute(
-        "insert into quarantine select file_id, null, 'conflicts with another record of this step',"
-        " raw from (select file_id, to_json(struct_pack(job := job, attempt := attempt, step := step,"
-        " ts_us := ts_us, duration_us := duration_us, data_wait_us := data_wait_us,"
-        " straggler_us := straggler_us, checkpoint_us := checkpoint_us, overhead_us := overhead_us,"
-        " straggler_node := straggler_node))::varchar as raw from ranked join jobs using (job_id)"
-        " where verdict = 'conflict') where (file_id, raw) not in"
-        " (select (file_id, raw) from quarantine)"
-    )
+    con.execute(f"insert into quarantine by name {sql.read('ingest/conflicting_steps')}")
     new, duplicate, conflicting = one_row(
         con,
         "select count(*) filter (verdict = 'stands' and not stored),"
@@ -475,7 +467,9 @@ def _store_rejects(
             }
         )
         con.register("reject_batch", table)
-        con.execute("insert into quarantine select ?, line, reason, raw from reject_batch", [file_id])
+        con.execute(
+            "insert into quarantine select ?, line, reason, raw from reject_batch", [file_id]
+        )
         con.unregister("reject_batch")
 
 
@@ -483,26 +477,42 @@ def _storable(text: str) -> str:
     return text.replace("\0", "�").encode("utf-8", "replace").decode("utf-8")
 
 
+@dataclass
+class Ingested:
+    """What became of the files: what was stored, could not be read, or was passed over."""
+
+    summaries: list[Summary] = field(default_factory=list)
+    failures: list[UnreadableInput] = field(default_factory=list)
+    skipped: list[Path] = field(default_factory=list)
+
+
 def ingest(
     con: duckdb.DuckDBPyConnection,
-    files: list[Path],
+    paths: list[Path],
     source_name: str,
     settings: Settings,
+    on_files: Callable[[list[Path]], None] = lambda files: None,
     on_file: Callable[[Path], None] = lambda path: None,
-) -> tuple[list[Summary], list[UnreadableInput]]:
-    """Store each file; a file that cannot be read stops none of the others.
+) -> Ingested:
+    """Store each file that the paths name; one that cannot be read stops none of the others.
 
-    Returns what became of each, and what could not be read.
+    A file that no source recognises is a failure where it was named itself, and passed over where
+    it only lies in a folder that was. `on_files` is told the files, `on_file` each when it is done.
+    Raises UsageError for a path that does not exist.
     """
-    summaries: list[Summary] = []
-    failures: list[UnreadableInput] = []
+    files = find_files(paths)
+    on_files(files)
+    done = Ingested()
     for path in files:
         try:
             source = choose_source(source_name, path)
-            summaries.append(ingest_file(con, path, source, settings))
+            done.summaries.append(ingest_file(con, path, source, settings))
+        except UnknownKind as e:
+            if path in paths:
+                done.failures.append(e)
+            else:
+                done.skipped.append(path)
         except UnreadableInput as e:
-            failures.append(e)
+            done.failures.append(e)
         on_file(path)
-    return summaries, failures
-
-
+    return done

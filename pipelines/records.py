@@ -35,7 +35,7 @@ class BadRecord(ValueError):
 
 @dataclass(frozen=True)
 class Checked:
-    """A lifecycle record as stored: column values (times in µs), and how many fields were dropped."""
+    """A lifecycle record as stored: its columns (times in µs), and how many fields were dropped."""
 
     columns: dict[str, Any]
     dropped: int

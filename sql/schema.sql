@@ -280,3 +280,10 @@ create table if not exists wait_parts (
   reason varchar not null,
   us bigint not null
 );
+
+-- Grain: a job that has a wall-clock (see marts/goodput).
+create table if not exists goodput (
+  job_id integer primary key,
+  wall_us bigint not null,
+  useful_us bigint not null
+);

@@ -19,6 +19,8 @@ from pipelines.sources import Settings
 from pipelines.warehouse import prepare
 
 POLICY = load_policy(None)
+RECENT_US = 1_793_000_000 * 10**6
+"""A moment in October 2026, in µs."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -67,9 +69,13 @@ def deliver(
     for stream, records in (("lifecycle", lifecycle), ("steps", steps)):
         if records:
             path = write_jsonl(folder / f"{number}.{stream}.jsonl", records)
-            source = choose_source("canonical", path)
-            summaries.append(ingest_file(con, path, source, Settings(POLICY)))
+            summaries.append(ingest_one(con, path))
     return summaries
+
+
+def ingest_one(con: duckdb.DuckDBPyConnection, path: Path, source: str = "canonical") -> Summary:
+    """Ingest one file under the default policy."""
+    return ingest_file(con, path, choose_source(source, path), Settings(POLICY))
 
 
 def rederive(

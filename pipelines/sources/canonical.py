@@ -23,7 +23,9 @@ from pipelines.sources.text import MAX_LINE_BYTES, lines, open_bytes
 
 _TEXT_FIELDS = ("job", "ts", "straggler_node")
 _STEP_TYPES = {
-    name: "varchar" if name in _TEXT_FIELDS else "double" for name in STEP_FIELDS if name != "cluster"
+    name: "varchar" if name in _TEXT_FIELDS else "double"
+    for name in STEP_FIELDS
+    if name != "cluster"
 }
 _NUMERIC = re.compile(r"DOUBLE|FLOAT|DECIMAL|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
 
@@ -120,9 +122,7 @@ def _start(read: Any, size: int) -> bytes:
 
 def _json_record(number: int, text: str) -> Record | Reject:
     try:
-        fields = json.loads(
-            text, parse_constant=_refuse_constant, object_pairs_hook=_first_of_each
-        )
+        fields = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_first_of_each)
     except (ValueError, RecursionError):
         return Reject(number, "not_json", text)
     if not isinstance(fields, dict):
@@ -200,7 +200,8 @@ def bulk_json(path: Path) -> Bulk:
 def _bulk_parquet(path: Path) -> Bulk | None:
     relation = f"read_parquet({_quoted(path)})"
     try:
-        described = duckdb.sql(f"describe select * from {relation}").fetchall()
+        with duckdb.connect() as con:
+            described = con.execute(f"describe select * from {relation}").fetchall()
     except duckdb.Error as e:
         raise UnreadableInput(f"{path}: cannot be read as Parquet ({e})") from e
     kinds = {row[0]: row[1] for row in described}

@@ -8,9 +8,7 @@ from pipelines.sources.mlperf import MLPerf
 from pipelines.sources.slurm import Slurm
 from pipelines.sources.text import head
 
-SOURCES: dict[str, Source] = {
-    source.name: source for source in (Canonical(), Slurm(), MLPerf())
-}
+SOURCES: dict[str, Source] = {source.name: source for source in (Canonical(), Slurm(), MLPerf())}
 
 
 def recognise(path: Path) -> Source | None:

@@ -1,0 +1,48 @@
+# make demo   build the environment, ingest the shipped sample and show what Headway answers
+# make test   build what is needed, check format, lint and types, run every test
+# make bench  measure: ratios, printed from one run
+# make help   these lines
+
+TOOLS := .tools
+# uv where the machine has it; else by pip into a tool environment of its own.
+UV := $(or $(shell command -v uv 2>/dev/null),$(TOOLS)/bin/uv)
+PYTHON ?= python3
+RUN := .venv/bin
+
+.PHONY: help demo test lint pytest bench fuzz clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+$(TOOLS)/bin/uv:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check uv
+
+.venv/.built: pyproject.toml uv.lock | $(UV)
+	$(UV) sync --locked --quiet
+	@touch $@
+
+demo: .venv/.built
+	$(RUN)/headway demo --home .headway/demo
+
+test: lint pytest
+
+lint: .venv/.built
+	$(RUN)/ruff format --check --quiet .
+	$(RUN)/ruff check --quiet .
+	$(RUN)/mypy
+
+pytest: .venv/.built
+	$(RUN)/pytest
+
+# The long form of the comparison with the plain reading of the rules, over fresh random streams.
+fuzz: .venv/.built
+	HEADWAY_STREAMS=5000 $(RUN)/pytest tests/test_against_reference.py
+
+bench: .venv/.built
+	$(UV) sync --locked --quiet --group bench
+	$(RUN)/python tests/benchmarks/bench.py
+
+clean:
+	rm -rf .venv .tools .headway .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,244 @@
+"""The command line. Each answer is a table, or with --format json, csv or parquet data.
+
+Exit codes: 0 fine, 1 failure, 2 usage or unreadable input. Whatever changes the warehouse runs
+Dagster's job in this process; questions read the published mart only, and start fast.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import typer
+
+from metrics.errors import HeadwayError, UsageError
+from pipelines import answers, show, tables
+from pipelines.home import Home
+from pipelines.mart import open_mart
+from pipelines.records import BadRecord, time_us
+from pipelines.show import Format
+
+app = typer.Typer(
+    name="headway",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Where every training job's wall-clock went: goodput, restarts and queue waits, exactly.",
+)
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", help="The site's directory. Default: HEADWAY_HOME, else .headway here."),
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
+JobOption = Annotated[str | None, typer.Option("--job", help="Only this job.")]
+
+
+def main() -> None:
+    """The console script: run a command, and turn what Headway reports into an exit code."""
+    try:
+        app()
+    except HeadwayError as e:
+        print(f"headway: {e}", file=sys.stderr)
+        sys.exit(2 if isinstance(e, UsageError) else 1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+@app.command()
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Files, or folders with all below them.")],
+    source: Annotated[
+        str, typer.Option(help="auto, canonical, slurm or mlperf. auto tells by content.")
+    ] = "auto",
+    timezone: Annotated[
+        str, typer.Option(help="Zone of times without an offset (scheduler records).")
+    ] = "UTC",
+    columns: Annotated[
+        str | None, typer.Option(help="Column names, comma-separated, of sacct output without any.")
+    ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh/--no-refresh", help="Derive and publish afterwards.")
+    ] = True,
+    home: HomeOption = None,
+    how: FormatOption = Format.TABLE,
+) -> None:
+    """Store event files, each record exactly once; then derive and publish."""
+    from pipelines.progress import Progress
+    from pipelines.run import Ingestion, run
+
+    site = Home.open(home)
+    names = tuple(name.strip() for name in columns.split(",")) if columns else ()
+    with Progress() as progress:
+        report = run(
+            site, progress, Ingestion(paths, source, _zone(timezone), names), refresh=refresh
+        )
+    rows = [
+        {name: getattr(summary, name) for name in (*tables.SUMMARY, "known")}
+        | {"path": str(summary.path)}
+        for summary in report.summaries
+    ]
+    if how is Format.TABLE:
+        tables.print_ingested(rows)
+    else:
+        show.print_data(rows, (*tables.SUMMARY, "known"), how)
+    tables.print_notes(report)
+    if report.failures:
+        raise UsageError("; ".join(str(failure) for failure in report.failures))
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as e:
+        raise UsageError(f"--timezone {name}: no such zone; say it like Europe/Zurich") from e
+    return name
+
+
+@app.command()
+def refresh(
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Derive everything anew from the stored records.")
+    ] = False,
+    as_of: Annotated[
+        str | None, typer.Option(help="Read nothing later than this (RFC 3339 with an offset).")
+    ] = None,
+    home: HomeOption = None,
+) -> None:
+    """Derive what new records touch, and publish."""
+    from pipelines.progress import Progress
+    from pipelines.run import run
+
+    site = Home.open(home)
+    with Progress() as progress:
+        report = run(site, progress, as_of_us=_moment(as_of), rebuild=rebuild)
+    tables.print_notes(report)
+
+
+def _moment(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return time_us(text)
+    except BadRecord as e:
+        raise UsageError(f"--as-of {text}: {e}; say it like 2026-10-01T12:00:00Z") from e
+
+
+@app.command()
+def job(
+    job: Annotated[str, typer.Argument(help="The job's id.")],
+    home: HomeOption = None,
+    how: FormatOption = Format.TABLE,
+) -> None:
+    """One job: its goodput, and where the rest of its wall-clock went."""
+    with open_mart(Home.open(home)) as mart:
+        answer = answers.job(mart, job)
+        if how is Format.TABLE:
+            tables.print_job(answer)
+            tables.print_as_of(mart.meta())
+        elif how is Format.JSON:
+            show.print_json(answer)
+        else:
+            show.print_rows(answer["loss"], ("category", "component", "cause", "us"), how)
+
+
+_LEDGER = ("job", "hour_us", "category", "component", "cause", "us")
+
+
+@app.command()
+def ledger(
+    job: JobOption = None, home: HomeOption = None, how: FormatOption = Format.TABLE
+) -> None:
+    """The ledger: every job's wall-clock by hour, category, component and cause."""
+    with open_mart(Home.open(home)) as mart:
+        rows = answers.ledger(mart, job)
+        if how is Format.TABLE:
+            tables.print_ledger(rows)
+            tables.print_as_of(mart.meta())
+        else:
+            show.print_data(rows, _LEDGER, how)
+
+
+_RESTARTS = (
+    "job",
+    "detected_us",
+    "recovered_us",
+    "cause",
+    "outcome",
+    "basis",
+    "attempts_used",
+    "interruptions",
+    "lost_steps",
+    "time_to_restart_us",
+    *(f"{part}_us" for part in answers.RESTART_COMPONENTS),
+)
+
+
+@app.command()
+def restarts(
+    job: JobOption = None, home: HomeOption = None, how: FormatOption = Format.TABLE
+) -> None:
+    """Restarts: from an interruption to the next first step, by component."""
+    with open_mart(Home.open(home)) as mart:
+        rows = answers.restarts(mart, job)
+        if how is Format.TABLE:
+            tables.print_restarts(rows, answers.restart_times(mart, job))
+            tables.print_as_of(mart.meta())
+        else:
+            show.print_data(rows, _RESTARTS, how)
+
+
+_QUEUE = (
+    "tier",
+    "jobs",
+    "censored",
+    *answers.QUANTILES,
+    "max_us",
+    "target_us",
+    "within_target",
+)
+
+
+@app.command()
+def queue(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
+    """Queue waits by tier: from submission to the first completed step."""
+    site = Home.open(home)
+    with open_mart(site) as mart:
+        answer = answers.queue(mart, site.policy())
+        if how is Format.TABLE:
+            tables.print_queue(answer)
+            tables.print_as_of(mart.meta())
+        elif how is Format.JSON:
+            show.print_json(answer)
+        else:
+            show.print_rows([{"tier": tier} | found for tier, found in answer.items()], _QUEUE, how)
+
+
+_FINDINGS = ("finding", "job", "attempt", "count", "detail")
+
+
+@app.command()
+def quality(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
+    """How far the numbers can be trusted: coverage, quarantine, odd records."""
+    with open_mart(Home.open(home)) as mart:
+        answer = answers.quality(mart)
+        if how is Format.TABLE:
+            tables.print_quality(answer)
+            tables.print_as_of(mart.meta())
+        elif how is Format.JSON:
+            show.print_json(answer)
+        else:
+            show.print_rows(answer["findings"], _FINDINGS, how)
+
+
+@app.command()
+def demo(home: HomeOption = None) -> None:
+    """Ingest the sample that ships with Headway, and show what it answers."""
+    from pipelines.demo import run_demo
+
+    run_demo(Home.open(home))
+
+
+if __name__ == "__main__":
+    main()

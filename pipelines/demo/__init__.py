@@ -1,0 +1,89 @@
+"""The demonstration: a real cluster's sample and a run made by hand, answered by Headway."""
+
+import json
+import tempfile
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from metrics.conventions import US_PER_S
+from pipelines import answers, show, tables
+from pipelines.demo import three_weeks
+from pipelines.home import Home
+from pipelines.mart import Mart, open_mart
+from pipelines.progress import Progress
+from pipelines.run import Ingestion, run
+
+GOODPUT_TARGET_PERCENT = 90
+DETAILED_JOBS = (three_weeks.JOB, "19")
+
+
+def run_demo(home: Home) -> None:
+    """Ingest the sample and the run made by hand, derive, publish, and print what came of it."""
+    with (
+        tempfile.TemporaryDirectory() as made,
+        as_file(files("pipelines.demo") / "slurm-training") as sample,
+        Progress() as progress,
+    ):
+        _write(Path(made), *three_weeks.records())
+        run(home, progress, Ingestion([sample, Path(made)]))
+    with open_mart(home) as mart:
+        _print_goodput(mart)
+        _print_restarts(mart)
+        tables.print_queue(answers.queue(mart, home.policy()))
+        show.console().print(
+            "\nCheckpoint durability: unproven, no restore test was recorded.", style="bold"
+        )
+        for job in DETAILED_JOBS:
+            tables.print_job(answers.job(mart, job))
+        _print_allowance(answers.job(mart, three_weeks.JOB))
+        tables.print_as_of(mart.meta())
+
+
+def _write(folder: Path, lifecycle: list[Any], steps: list[Any]) -> None:
+    for stream, found in (("lifecycle", lifecycle), ("steps", steps)):
+        text = "".join(json.dumps(record) + "\n" for record in found)
+        (folder / f"three-weeks.{stream}.jsonl").write_text(text, encoding="utf-8")
+
+
+def _print_goodput(mart: Mart) -> None:
+    cells = [
+        [
+            row["job"],
+            show.text(row["name"]),
+            show.text(row["tier"]),
+            show.text(row["gpus"]),
+            show.duration(row["wall_us"]),
+            show.percent(row["goodput"]),
+            show.bar(row["goodput"]) if row["goodput"] is not None else "not instrumented",
+        ]
+        for row in answers.jobs(mart)
+    ]
+    heads = ("job", "name", "tier", ">GPUs", ">wall-clock", ">goodput", "")
+    show.console().print(show.table("Goodput by job", heads, cells))
+
+
+def _print_restarts(mart: Mart) -> None:
+    times = answers.restart_times(mart)
+    show.console().print(
+        f"\nTime to restart: {times['restarts']} restarts,"
+        f" p50 {show.reached(times['p50_us'], times['max_us'])},"
+        f" p90 {show.reached(times['p90_us'], times['max_us'])};"
+        f" {show.percent(times['within'])} in under"
+        f" {show.duration(answers.RESTART_LIMIT_US)}\n",
+        style="bold",
+    )
+
+
+def _print_allowance(answer: dict[str, Any]) -> None:
+    wall_us, gap_us = answer["wall_us"], answer["gap_us"]
+    allowed_us = wall_us * (100 - GOODPUT_TARGET_PERCENT) // 100
+    show.console().print(
+        f"A goodput of {GOODPUT_TARGET_PERCENT} % would have allowed job {answer['job']} a loss of"
+        f" {_hours(allowed_us)}; it lost {_hours(gap_us)}: {_hours(gap_us - allowed_us)} over.",
+        style="bold",
+    )
+
+
+def _hours(us: int) -> str:
+    return f"{us / (3600 * US_PER_S):.1f} h"

@@ -1,0 +1,73 @@
+"""Reading the published mart: read-only, a connection a question, never the warehouse."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from metrics.errors import NothingPublished
+from pipelines.home import Home
+from pipelines.publish import CURRENT
+
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What a mart says of itself; `as_of_us` in µs is None while the store is empty."""
+
+    as_of_us: int | None
+    as_of_given: bool
+    published_us: int
+
+
+class Mart:
+    """An open mart."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self._con = con
+
+    def meta(self) -> Meta:
+        """When the mart was published, and as of when it answers."""
+        row = self.rows("select as_of_us, as_of_given, published_us from meta")[0]
+        return Meta(row["as_of_us"], row["as_of_given"], row["published_us"])
+
+    def rows(self, query: str, params: list[Any] | None = None) -> list[dict[str, Any]]:
+        """A query's rows as dictionaries; integers stay integers of any size."""
+        result = self._con.execute(query, params)
+        names = [column[0] for column in result.description or []]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    def table(self, query: str, params: list[Any] | None = None) -> pa.Table:
+        """A query's rows as an Arrow table."""
+        return self._con.execute(query, params).to_arrow_table()
+
+
+@contextmanager
+def open_mart(home: Home) -> Iterator[Mart]:
+    """Open the mart that CURRENT names.
+
+    Raises NothingPublished where there is none.
+    """
+    con = _connect(home)
+    try:
+        yield Mart(con)
+    finally:
+        con.close()
+
+
+def _connect(home: Home) -> duckdb.DuckDBPyConnection:
+    for _ in range(_TRIES):
+        try:
+            name = (home.mart / CURRENT).read_text(encoding="utf-8").strip()
+            return duckdb.connect(home.mart / name, read_only=True)
+        except FileNotFoundError:
+            break
+        except duckdb.IOException:
+            continue  # a publication pruned the file between the two lines: read CURRENT again
+    raise NothingPublished(
+        f"{home.root}: nothing was published here yet; run `headway ingest PATH`, or say --home"
+    )

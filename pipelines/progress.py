@@ -1,0 +1,58 @@
+"""A run's progress on stderr, for whoever sits in front of it."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich import progress as rich_progress
+
+from pipelines import show
+from pipelines.defs.site import Report
+
+
+class Progress(Report):
+    """A run's report that draws a bar of bytes read, and names the stage at work."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bar = rich_progress.Progress(
+            rich_progress.TextColumn("{task.description}"),
+            rich_progress.BarColumn(),
+            rich_progress.TextColumn("{task.fields[detail]}"),
+            rich_progress.TimeElapsedColumn(),
+            console=show.console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("starting", total=None, detail="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def files_found(self, files: list[Path]) -> None:
+        """Begin a bar as long as all the files."""
+        total = sum(_size(path) for path in files)
+        self._bar.update(self._task, description="reading", total=total, completed=0)
+
+    def file_done(self, path: Path) -> None:
+        """Move the bar by one file."""
+        self._bar.update(self._task, advance=_size(path), detail=path.name)
+
+    def stage_begins(self, name: str) -> None:
+        """Name the stage at work."""
+        self._bar.update(self._task, description="deriving", total=None, detail=name)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

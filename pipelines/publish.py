@@ -1,0 +1,115 @@
+"""The published mart: a database of its own for readers, replaced whole and atomically.
+
+The warehouse can be open in one process only. So what readers need is copied into a new file
+`mart-<run>.duckdb`, written beside its final name and renamed, and then the pointer file CURRENT is
+replaced. A reader holds either the old file or the new one, never half of one. A published name is
+never used again; the newest KEPT files stay for readers that opened them.
+"""
+
+import os
+import secrets
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+import sql
+from metrics.policy import Policy
+from pipelines.clock import now_us
+from pipelines.home import Home
+
+CURRENT = "CURRENT"
+KEPT = 5
+
+TABLES = (
+    "jobs",
+    "ledger",
+    "restarts",
+    "queue_waits",
+    "wait_parts",
+    "findings",
+    "quarantine",
+    "files",
+)
+"""The tables of a mart; `sql/published/` holds a SELECT for each."""
+
+
+def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_given: bool) -> Path:
+    """Write a mart from the warehouse and point CURRENT at it; the new file.
+
+    `as_of_given` notes that somebody chose as_of, so that readers can be told.
+    """
+    home.mart.mkdir(parents=True, exist_ok=True)
+    published_us = now_us()
+    final = home.mart / f"mart-{published_us}-{secrets.token_hex(3)}.duckdb"
+    unfinished = final.with_suffix(".tmp")
+    _register_tiers(con, policy)
+    try:
+        con.execute(f"attach '{_escaped(unfinished)}' as mart")
+        try:
+            _write(con, published_us, as_of_given)
+        finally:
+            con.execute("detach mart")
+        _sync(unfinished)
+        unfinished.rename(final)
+    finally:
+        con.unregister("tier_names")
+        unfinished.unlink(missing_ok=True)
+        Path(f"{unfinished}.wal").unlink(missing_ok=True)
+    _point_to(home.mart, final)
+    _prune(home.mart, final)
+    return final
+
+
+def _write(con: duckdb.DuckDBPyConnection, published_us: int, as_of_given: bool) -> None:
+    con.execute("begin")
+    con.execute(
+        "create table mart.meta as select max(as_of_us) as as_of_us, ?::boolean as as_of_given,"
+        " ?::bigint as published_us from refreshes",
+        [as_of_given, published_us],
+    )
+    for table in TABLES:
+        con.execute(f"create table mart.{table} as {sql.read(f'published/{table}')}")
+    con.execute("commit")
+    con.execute("checkpoint mart")
+
+
+def _register_tiers(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
+    given = [row[0] for row in con.execute("select distinct tier from job_facts").fetchall()]
+    named = [(name, policy.tier(name)) for name in given if name is not None]
+    table = pa.table(
+        {
+            "given": pa.array([name for name, _ in named], pa.string()),
+            "tier": pa.array([tier.name if tier else name for name, tier in named], pa.string()),
+        }
+    )
+    con.register("tier_names", table)
+
+
+def _escaped(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _point_to(folder: Path, mart: Path) -> None:
+    pointer = folder / f"{CURRENT}.{secrets.token_hex(3)}.tmp"
+    pointer.write_text(mart.name + "\n", encoding="utf-8")
+    _sync(pointer)
+    pointer.replace(folder / CURRENT)
+    _sync(folder)
+
+
+def _prune(folder: Path, current: Path) -> None:
+    """Keep the newest KEPT marts; leftovers of runs that were killed go as well."""
+    for old in sorted(folder.glob("mart-*.duckdb"))[:-KEPT]:
+        if old != current:
+            old.unlink(missing_ok=True)
+    for leftover in (*folder.glob("mart-*.tmp"), *folder.glob("mart-*.tmp.wal")):
+        leftover.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""Dagster's job, run in this process: what the command line does when it changes anything."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from metrics.errors import HeadwayError
+from pipelines.defs.assets import derived, mart, raw_events
+from pipelines.defs.site import Report, Site
+from pipelines.home import Home
+
+
+@dataclass(frozen=True)
+class Ingestion:
+    """What to ingest, as the command line was given it."""
+
+    paths: list[Path]
+    source: str = "auto"
+    timezone: str = "UTC"
+    columns: tuple[str, ...] = ()
+
+
+def run(
+    home: Home,
+    report: Report,
+    ingestion: Ingestion | None = None,
+    refresh: bool = True,
+    as_of_us: int | None = None,
+    rebuild: bool = False,
+) -> Report:
+    """Ingest where something is given, then derive and publish unless `refresh` is off.
+
+    Raises what the assets raised where it is Headway's own (see metrics.errors), and HeadwayError
+    with Dagster's message otherwise.
+    """
+    config: dict[str, Any] = {}
+    assets: list[Any] = []
+    if ingestion is not None:
+        assets.append(raw_events)
+        config["raw_events"] = {
+            "config": {
+                "paths": [str(path) for path in ingestion.paths],
+                "source": ingestion.source,
+                "timezone": ingestion.timezone,
+                "columns": list(ingestion.columns),
+            }
+        }
+    if refresh:
+        assets += [derived, mart]
+        how = {"config": {"as_of_us": as_of_us or 0, "rebuild": rebuild}}
+        config |= {"derivation": how, "mart": how}
+    try:
+        with dg.DagsterInstance.ephemeral() as instance:
+            dg.materialize(
+                assets,
+                resources={"site": Site(home=str(home.root)), "report": report},
+                run_config={
+                    "ops": config,
+                    "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+                },
+                instance=instance,
+            )
+    except dg.DagsterError as e:
+        raise _ours(e) from e
+    except HeadwayError:
+        raise
+    return report
+
+
+def _ours(error: BaseException) -> HeadwayError:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, HeadwayError):
+            return cause
+        cause = cause.__cause__ or getattr(cause, "user_exception", None)
+    return HeadwayError(f"the run failed: {error}")

@@ -1,0 +1,152 @@
+"""Answers on a terminal: tables and durations for people, JSON, CSV and Parquet for programs.
+
+stdout is for results, stderr for diagnostics and progress.
+"""
+
+import csv
+import enum
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+from metrics.conventions import HOUR_US, US_PER_MS, US_PER_S
+from metrics.errors import UsageError
+
+_WIDE = 140
+"""Columns of a table that goes to a file or a pipe."""
+
+
+class Format(enum.StrEnum):
+    """How an answer is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def console(stderr: bool = False) -> Console:
+    """A terminal to print to; wide enough where the output is no terminal."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else _WIDE)
+
+
+def duration(us: int | None) -> str:
+    """A duration as people say it: 250 ms, 8.4 s, 5 m 10 s, 2 h 05 m, 3 d 04 h; – if unknown."""
+    if us is None:
+        return "–"
+    if us < 0:
+        return "-" + duration(-us)
+    if us < US_PER_MS:
+        return f"{us} µs" if us else "0 s"
+    if us < US_PER_S:
+        return f"{us / US_PER_MS:.0f} ms"
+    if us < 60 * US_PER_S:
+        return f"{us / US_PER_S:.1f} s"
+    if us < HOUR_US:
+        minutes, rest = divmod(us // US_PER_S, 60)
+        return f"{minutes} m {rest:02d} s"
+    if us < 48 * HOUR_US:
+        hours, rest = divmod(us // (60 * US_PER_S), 60)
+        return f"{hours} h {rest:02d} m"
+    days, rest = divmod(us // HOUR_US, 24)
+    return f"{days} d {rest:02d} h"
+
+
+def moment(us: int | None) -> str:
+    """A moment in UTC, to the second; – if unknown."""
+    if us is None:
+        return "–"
+    return datetime.fromtimestamp(us / US_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def percent(ratio: float | None) -> str:
+    """A share in percent with one decimal; never 0.0 or 100.0 where it is not quite."""
+    if ratio is None:
+        return "unknown"
+    if 0 < ratio < 0.0005:
+        return "< 0.1 %"
+    if 0.9995 <= ratio < 1:
+        return "> 99.9 %"
+    return f"{ratio * 100:.1f} %"
+
+
+def bar(ratio: float, width: int = 24) -> str:
+    """A bar of `ratio` of `width` characters, in eighths."""
+    eighths = round(min(max(ratio, 0.0), 1.0) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+
+
+def reached(us: int | None, longest_us: int | None) -> str:
+    """A quantile; one that was never reached is more than the longest age."""
+    return f"> {duration(longest_us)}" if us is None else duration(us)
+
+
+def text(value: object) -> str:
+    """A table cell; – for what is not known."""
+    return "–" if value is None else str(value)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table whose columns that hold numbers (named with a leading >) stand to the right."""
+    made = Table(
+        title=title, title_justify="left", title_style="bold", header_style="dim", box=None
+    )
+    for column in columns:
+        right = column.startswith(">")
+        made.add_column(column.lstrip(">"), justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def print_json(answer: object) -> None:
+    """Print an answer as JSON; integers of any size stay integers."""
+    json.dump(answer, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def print_data(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], how: Format) -> None:
+    """Print rows as data: JSON as they are, or flat as CSV or Parquet."""
+    if how is Format.JSON:
+        print_json(rows)
+    else:
+        print_rows(rows, columns, how)
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], how: Format) -> None:
+    """Print rows as CSV or Parquet. Raises UsageError for Parquet on a terminal."""
+    flat = [{name: row.get(name) for name in columns} for row in map(flatten, rows)]
+    if how is Format.CSV:
+        writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(flat)
+        return
+    if sys.stdout.isatty():
+        raise UsageError("--format parquet is binary: redirect it to a file")
+    pq.write_table(_arrow(flat, columns), pa.PythonFile(sys.stdout.buffer, mode="w"))
+
+
+def _arrow(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pa.Table:
+    arrays = []
+    for name in columns:
+        values = [row[name] for row in rows]
+        whole = any(isinstance(value, int) and not isinstance(value, bool) for value in values)
+        large = any(abs(value) >= 2**63 for value in values if isinstance(value, int))
+        kind = (pa.decimal128(38, 0) if large else pa.int64()) if whole else None
+        arrays.append(pa.array(values, kind) if kind else pa.array(values))
+    return pa.table(arrays, names=list(columns))
+
+
+def flatten(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row whose nested `components` stand beside the other fields, as `<name>_us`."""
+    flat = {name: value for name, value in row.items() if name != "components"}
+    return flat | {f"{name}_us": us for name, us in row.get("components", {}).items()}

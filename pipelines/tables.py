@@ -1,0 +1,200 @@
+"""Answers as tables for people; what a number means stands in its heading or beside it."""
+
+from typing import TYPE_CHECKING, Any
+
+from pipelines import answers
+from pipelines.mart import Meta
+from pipelines.show import bar, console, duration, moment, percent, reached, table, text
+
+if TYPE_CHECKING:  # Dagster takes seconds to import: only commands that run it do
+    from pipelines.defs.site import Report
+
+
+SUMMARY = ("path", "source", "read", "new", "duplicate", "dropped_fields", "quarantined")
+
+
+def print_ingested(rows: list[dict[str, Any]]) -> None:
+    """What became of each file's records."""
+    cells = [
+        [row["path"], row["source"], "known: ingested before", "", "", "", ""]
+        if row["known"]
+        else [str(row[name]) for name in SUMMARY]
+        for row in rows
+    ]
+    heads = ("file", "source", ">read", ">new", ">duplicate", ">dropped fields", ">quarantined")
+    console().print(table("Ingested", heads, cells))
+
+
+def print_notes(report: "Report") -> None:
+    """What else a run has to say, on stderr."""
+    notes = console(stderr=True)
+    for path in report.skipped:
+        notes.print(f"passed over {path}: no source recognises it", style="yellow", markup=False)
+    if any(summary.quarantined for summary in report.summaries):
+        notes.print("`headway quality` shows what was quarantined and why", style="yellow")
+    if report.refreshed is not None:
+        notes.print(
+            f"derived {report.refreshed.jobs} jobs, {report.refreshed.hours} job-hours;"
+            f" data as of {moment(report.refreshed.as_of_us)} UTC",
+            style="dim",
+        )
+
+
+def print_ledger(rows: list[dict[str, Any]]) -> None:
+    """The ledger, row by row."""
+    cells = [
+        [
+            row["job"],
+            moment(row["hour_us"]),
+            row["category"],
+            row["component"],
+            row["cause"],
+            duration(row["us"]),
+        ]
+        for row in rows
+    ]
+    heads = ("job", "hour (UTC)", "category", "component", "cause", ">time")
+    console().print(table("Ledger", heads, cells))
+
+
+def print_job(answer: dict[str, Any]) -> None:
+    """A job's facts, and a bar for each thing that its wall-clock went to besides useful steps."""
+    out = console()
+    wall_us = answer["wall_us"]
+    out.print(f"Job {answer['job']}", style="bold", markup=False)
+    facts = [
+        ("state", answer["state"]),
+        ("tier", text(answer["tier"])),
+        ("tenant", text(answer["tenant"])),
+        ("GPUs", "not known" if answer["gpus"] is None else str(answer["gpus"])),
+        ("wall-clock", duration(wall_us)),
+        ("useful", duration(answer["useful_us"]) if answer["instrumented"] else "unknown"),
+        ("goodput", percent(answer["goodput"])),
+    ]
+    if not answer["instrumented"]:
+        facts.append(("why unknown", "no step records: the job is not instrumented"))
+    for name, value in facts:
+        out.print(f"  {name:<12} {value}", markup=False)
+    shown = [row for row in answer["loss"] if row["us"] * 1000 >= wall_us]
+    rest = answer["loss"][len(shown) :]
+    if len(rest) > 2:
+        us = sum(row["us"] for row in rest)
+        shown.append({"category": f"{len(rest)} smaller", "component": "", "cause": "", "us": us})
+    else:
+        shown += rest
+    rows = [
+        [
+            row["category"],
+            row["component"],
+            row["cause"],
+            duration(row["us"]),
+            percent(answers.share(row["us"], wall_us)),
+            bar(answers.share(row["us"], wall_us) or 0.0),
+        ]
+        for row in shown
+    ]
+    heads = ("category", "component", "cause", ">time", ">of wall", "")
+    title = f"Not useful: {duration(answer['gap_us'])}, residual {answer['residual_us']} µs"
+    out.print(table(title, heads, rows))
+
+
+def print_as_of(meta: Meta) -> None:
+    """As of when the answers above hold."""
+    given = " (as asked; later records were not read)" if meta.as_of_given else ""
+    console().print(f"data as of {moment(meta.as_of_us)} UTC{given}", style="dim")
+
+
+def print_queue(answer: dict[str, dict[str, Any]]) -> None:
+    """Queue waits, a row a tier."""
+    cells = [
+        [
+            tier,
+            str(row["jobs"]),
+            str(row["censored"]),
+            *(reached(row[name], row["max_us"]) for name in answers.QUANTILES),
+            duration(row["max_us"]),
+            "best effort" if row["target_us"] is None else duration(row["target_us"]),
+            "–" if row["target_us"] is None else percent(row["within_target"]),
+        ]
+        for tier, row in answer.items()
+    ]
+    heads = (
+        "tier",
+        ">jobs",
+        ">still waiting or gone",
+        ">p50",
+        ">p90",
+        ">p95",
+        ">p99",
+        ">longest",
+        ">target",
+        ">within",
+    )
+    console().print(table("Queue waits", heads, cells))
+
+
+def print_restarts(rows: list[dict[str, Any]], times: dict[str, Any]) -> None:
+    """Restarts, a row each, and their quantiles below."""
+    cells = [
+        [
+            row["job"],
+            moment(row["detected_us"]),
+            row["cause"],
+            row["outcome"],
+            duration(row["time_to_restart_us"]),
+            *(duration(row["components"][part]) for part in answers.RESTART_COMPONENTS),
+            text(row["lost_steps"]),
+        ]
+        for row in rows
+    ]
+    heads = (
+        "job",
+        "detected (UTC)",
+        "cause",
+        "outcome",
+        ">to restart",
+        ">detect",
+        ">requeue",
+        ">launch",
+        ">load",
+        ">first step",
+        ">lost steps",
+    )
+    out = console()
+    out.print(table("Restarts", heads, cells))
+    out.print(
+        f"{times['restarts']} restarts, {times['censored']} of them not recovered;"
+        f" p50 {reached(times['p50_us'], times['max_us'])},"
+        f" p90 {reached(times['p90_us'], times['max_us'])}",
+        markup=False,
+    )
+
+
+def print_quality(answer: dict[str, Any]) -> None:
+    """Coverage, quarantine by reason with an example of each, and what looks odd."""
+    out = console()
+    out.print(
+        f"Coverage: {percent(answer['coverage']['share'])} of GPU time is instrumented",
+        style="bold",
+    )
+    rejected = [
+        [row["reason"], str(row["records"]), row["first_path"], text(row["first_line"])]
+        for row in answer["quarantine"]
+    ]
+    reasons = ("reason", ">records", "for example in", ">line")
+    out.print(table(f"Quarantine: {len(rejected)} reasons", reasons, rejected))
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for row in answer["findings"]:
+        kinds.setdefault(row["finding"], []).append(row)
+    found = [
+        [
+            kind,
+            str(len({row["job"] for row in rows})),
+            rows[0]["job"],
+            text(rows[0]["attempt"]),
+            rows[0]["detail"],
+        ]
+        for kind, rows in kinds.items()
+    ]
+    heads = ("finding", ">jobs", "for example", ">attempt", "what it means there")
+    out.print(table(f"Findings: {len(answer['findings'])}", heads, found))

@@ -1,0 +1,2 @@
+-- Grain: a file that was ingested.
+select * exclude (file_id, fingerprint) from files order by file_id

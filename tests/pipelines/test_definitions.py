@@ -1,0 +1,105 @@
+"""What Dagster loads, and that its job gives what the command line gives."""
+
+import json
+from pathlib import Path
+
+import dagster as dg
+import harness
+import pytest
+
+from pipelines.definitions import defs
+from pipelines.defs.site import Report, Site
+from pipelines.demo import three_weeks
+from pipelines.derive import CHECKS
+from pipelines.home import Home
+from pipelines.mart import open_mart
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A home whose inbox holds the run of three weeks."""
+    inbox = tmp_path / "home" / "inbox"
+    inbox.mkdir(parents=True)
+    for stream, records in zip(("lifecycle", "steps"), three_weeks.records(), strict=True):
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (inbox / f"run.{stream}.jsonl").write_text(text, encoding="utf-8")
+    return Home.open(tmp_path / "home")
+
+
+def run_job(home: Home) -> dg.ExecuteInProcessResult:
+    return defs.resolve_job_def("refresh").execute_in_process(
+        resources={"site": Site(home=str(home.root)), "report": Report()}, raise_on_error=False
+    )
+
+
+def test_the_job_ingests_the_inbox_derives_and_publishes(home: Home) -> None:
+    result = run_job(home)
+    assert result.success
+    with open_mart(home) as mart:
+        (job,) = mart.rows("select wall_us, useful_us from jobs")
+    # 504 h of wall, 96 h of them lost (see pipelines/demo/three_weeks.py).
+    assert job == {"wall_us": 504 * 3600 * 10**6, "useful_us": 408 * 3600 * 10**6}
+
+
+def test_every_asset_says_its_rows_seconds_and_how_far_its_data_reach(home: Home) -> None:
+    result = run_job(home)
+    told = {
+        event.asset_key.to_user_string(): event.materialization.metadata
+        for event in result.get_asset_materialization_events()
+        if event.asset_key
+    }
+    assert list(told) == [
+        "raw_events",
+        "attempts",
+        "segments",
+        "ledger",
+        "goodput",
+        "restarts",
+        "queue_waits",
+        "mart",
+    ]
+    for metadata in told.values():
+        assert {"rows", "seconds", "data_through"} <= metadata.keys()
+        assert metadata["rows"].value > 0
+
+
+def test_the_checks_pass_on_good_data_and_block(home: Home) -> None:
+    evaluations = run_job(home).get_asset_check_evaluations()
+    assert {evaluation.check_name for evaluation in evaluations} == set(CHECKS)
+    assert all(evaluation.passed and evaluation.blocking for evaluation in evaluations)
+
+
+def test_a_ledger_that_does_not_balance_fails_its_check_and_is_not_published(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_job(home).success
+    with open_mart(home) as mart:
+        published_us = mart.meta().published_us
+
+    def lose_a_microsecond(name: str) -> str:
+        return (
+            real_read(name).replace("sum(us)::bigint", "(sum(us) + 1)::bigint")
+            if (name == "marts/ledger")
+            else real_read(name)
+        )
+
+    import sql
+
+    real_read = sql.read
+    monkeypatch.setattr(sql, "read", lose_a_microsecond)
+    extra = {"event": "job_submitted", "ts_us": harness.RECENT_US, "job": "new", "tier": "batch"}
+    started = {
+        **extra,
+        "event": "resources_allocated",
+        "ts_us": harness.RECENT_US + 1,
+        "attempt": 0,
+    }
+    ended = {**extra, "event": "job_ended", "ts_us": harness.RECENT_US + 9, "outcome": "completed"}
+    harness.write_jsonl(home.root / "inbox" / "more.lifecycle.jsonl", [extra, started, ended])
+    result = run_job(home)
+    assert not result.success
+    failed = [e.check_name for e in result.get_asset_check_evaluations() if not e.passed]
+    assert failed == ["job_hours_balance"]
+    with open_mart(home) as mart:
+        assert mart.meta().published_us == published_us
+        assert mart.rows("select job from jobs") == [{"job": three_weeks.JOB}]
