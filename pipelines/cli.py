@@ -81,6 +81,7 @@ def ingest(
     ]
     if how is Format.TABLE:
         tables.print_ingested(rows)
+        tables.print_refreshed(report.refreshed)
     else:
         show.print_data(rows, (*tables.SUMMARY, "known"), how)
     tables.print_notes(report)
@@ -113,7 +114,7 @@ def refresh(
     site = Home.open(home)
     with Progress() as progress:
         report = run(site, progress, as_of_us=_moment(as_of), rebuild=rebuild)
-    tables.print_notes(report)
+    tables.print_refreshed(report.refreshed)
 
 
 def _moment(text: str | None) -> int | None:

@@ -6,6 +6,7 @@ stdout is for results, stderr for diagnostics and progress.
 import csv
 import enum
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from metrics.conventions import HOUR_US, US_PER_MS, US_PER_S
 from metrics.errors import UsageError
 
 _WIDE = 140
-"""Columns of a table that goes to a file or a pipe."""
+"""Columns of a table that goes to a file or a pipe, unless COLUMNS says otherwise."""
 
 
 class Format(enum.StrEnum):
@@ -35,7 +36,8 @@ class Format(enum.StrEnum):
 def console(stderr: bool = False) -> Console:
     """A terminal to print to; wide enough where the output is no terminal."""
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else _WIDE)
+    told = stream.isatty() or "COLUMNS" in os.environ
+    return Console(stderr=stderr, highlight=False, width=None if told else _WIDE)
 
 
 def duration(us: int | None) -> str:
@@ -96,13 +98,17 @@ def text(value: object) -> str:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table whose columns that hold numbers (named with a leading >) stand to the right."""
+    """A table. Columns whose heading begins with > stand to the right, those with ~ may wrap."""
     made = Table(
         title=title, title_justify="left", title_style="bold", header_style="dim", box=None
     )
     for column in columns:
-        right = column.startswith(">")
-        made.add_column(column.lstrip(">"), justify="right" if right else "left", overflow="fold")
+        made.add_column(
+            column.lstrip(">~"),
+            justify="right" if column.startswith(">") else "left",
+            no_wrap=not column.startswith("~"),
+            overflow="fold",
+        )
     for row in rows:
         made.add_row(*row)
     return made

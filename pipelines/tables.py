@@ -8,6 +8,7 @@ from pipelines.show import bar, console, duration, moment, percent, reached, tab
 
 if TYPE_CHECKING:  # Dagster takes seconds to import: only commands that run it do
     from pipelines.defs.site import Report
+    from pipelines.derive import Refreshed
 
 
 SUMMARY = ("path", "source", "read", "new", "duplicate", "dropped_fields", "quarantined")
@@ -21,7 +22,7 @@ def print_ingested(rows: list[dict[str, Any]]) -> None:
         else [str(row[name]) for name in SUMMARY]
         for row in rows
     ]
-    heads = ("file", "source", ">read", ">new", ">duplicate", ">dropped fields", ">quarantined")
+    heads = ("~file", "source", ">read", ">new", ">duplicate", ">dropped fields", ">quarantined")
     console().print(table("Ingested", heads, cells))
 
 
@@ -32,11 +33,14 @@ def print_notes(report: "Report") -> None:
         notes.print(f"passed over {path}: no source recognises it", style="yellow", markup=False)
     if any(summary.quarantined for summary in report.summaries):
         notes.print("`headway quality` shows what was quarantined and why", style="yellow")
-    if report.refreshed is not None:
-        notes.print(
-            f"derived {report.refreshed.jobs} jobs, {report.refreshed.hours} job-hours;"
-            f" data as of {moment(report.refreshed.as_of_us)} UTC",
-            style="dim",
+
+
+def print_refreshed(refreshed: "Refreshed | None") -> None:
+    """How much a refresh derived, and as of when."""
+    if refreshed is not None:
+        console().print(
+            f"derived {refreshed.jobs} jobs, {refreshed.hours} job-hours;"
+            f" data as of {moment(refreshed.as_of_us)} UTC"
         )
 
 
@@ -121,7 +125,7 @@ def print_queue(answer: dict[str, dict[str, Any]]) -> None:
     heads = (
         "tier",
         ">jobs",
-        ">still waiting or gone",
+        ">not started",
         ">p50",
         ">p90",
         ">p95",
@@ -181,7 +185,7 @@ def print_quality(answer: dict[str, Any]) -> None:
         [row["reason"], str(row["records"]), row["first_path"], text(row["first_line"])]
         for row in answer["quarantine"]
     ]
-    reasons = ("reason", ">records", "for example in", ">line")
+    reasons = ("~reason", ">records", "~for example in", ">line")
     out.print(table(f"Quarantine: {len(rejected)} reasons", reasons, rejected))
     kinds: dict[str, list[dict[str, Any]]] = {}
     for row in answer["findings"]:
@@ -196,5 +200,5 @@ def print_quality(answer: dict[str, Any]) -> None:
         ]
         for kind, rows in kinds.items()
     ]
-    heads = ("finding", ">jobs", "for example", ">attempt", "what it means there")
+    heads = ("finding", ">jobs", "for example", ">attempt", "~what it means there")
     out.print(table(f"Findings: {len(answer['findings'])}", heads, found))

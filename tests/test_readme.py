@@ -1,0 +1,83 @@
+"""The README's commands exist, run, and print what it says they print.
+
+HEADWAY_UPDATE_README=1 writes what they print into the README, to be read before it is committed.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from pipelines.cli import app
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+BLOCK = re.compile(r"```console\n\$ (headway [^\n]*)\n(.*?)```", re.DOTALL)
+TEXT = README.read_text(encoding="utf-8")
+UPDATE = os.environ.get("HEADWAY_UPDATE_README") == "1"
+
+
+def headway(arguments: list[str], home: Path) -> str:
+    """What a command prints to stdout, 120 columns wide, run where the README stands."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", *arguments],
+        cwd=ROOT,
+        env=os.environ | {"HEADWAY_HOME": str(home), "COLUMNS": "120", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the demonstration ran."""
+    made = tmp_path_factory.mktemp("readme")
+    headway(["demo"], made)
+    return made
+
+
+def test_every_example_prints_what_the_readme_shows(home: Path, tmp_path: Path) -> None:
+    shown = BLOCK.findall(TEXT)
+    assert len(shown) >= 8
+    # An as_of in one example would change the others, and runs last; ingestion begins anew.
+    ordered = sorted(shown, key=lambda block: "--as-of" in block[0])
+    printed = {}
+    for command, _ in ordered:
+        ingests = command.startswith("headway ingest")
+        printed[command] = headway(command.split()[1:], tmp_path if ingests else home)
+    if UPDATE:
+        README.write_text(
+            BLOCK.sub(lambda m: f"```console\n$ {m[1]}\n{printed[m[1]]}```", TEXT), encoding="utf-8"
+        )
+        pytest.fail("the README was written anew: read it, then run this test without the variable")
+    assert dict(shown) == printed
+
+
+def test_every_command_has_its_section() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    assert [name for name in commands if f"### headway {name}\n" not in TEXT] == []
+
+
+def test_every_option_that_the_readme_names_exists() -> None:
+    known = {
+        option
+        for command in get_command(app).commands.values()  # type: ignore[attr-defined]
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    prose = re.sub(r"`(sacct|pip|dagster)[^`]*`", "", TEXT)
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", prose))
+    assert named - known - {"--help"} == set()
+
+
+def test_every_path_that_the_readme_names_exists() -> None:
+    linked = re.findall(r"\]\(([^)#]+)\)", TEXT)
+    named = re.findall(r"`((?:metrics|sql|pipelines|tests)/[\w./-]*)`", TEXT)
+    assert [path for path in (*linked, *named) if not (ROOT / path).exists()] == []
