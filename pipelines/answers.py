@@ -65,7 +65,13 @@ def job(mart: Mart, name: str) -> dict[str, Any]:
 
 
 def jobs(mart: Mart) -> list[dict[str, Any]]:
-    """Every job that has a wall-clock, the longest first."""
+    """Every job that has a wall-clock, the longest first; `loss` in µs by category, most first."""
+    lost: dict[str, dict[str, int]] = {}
+    for row in mart.rows(
+        "select job, category, sum(us)::hugeint as us from ledger where category <> 'useful'"
+        " group by all order by us desc, category"
+    ):
+        lost.setdefault(row["job"], {})[row["category"]] = row["us"]
     found = mart.rows(
         "select job, name, tier, tenant, gpus, state, instrumented, wall_us, useful_us from jobs"
         " where wall_us is not null order by wall_us desc, job"
@@ -73,6 +79,7 @@ def jobs(mart: Mart) -> list[dict[str, Any]]:
     for row in found:
         known = row["instrumented"]
         row["goodput"] = share(row["useful_us"], row["wall_us"]) if known else None
+        row["loss"] = lost.get(row["job"], {})
     return found
 
 

@@ -4,6 +4,7 @@ Exit codes: 0 fine, 1 failure, 2 usage or unreadable input. Whatever changes the
 Dagster's job in this process; questions read the published mart only, and start fast.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -23,8 +24,17 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Where every training job's wall-clock went: goodput, restarts and queue waits, exactly.",
 )
+
+
+@app.callback()
+def site(
+    home: Annotated[Path | None, typer.Option("--home", help="As after the command.")] = None,
+) -> None:
+    """Where every training job's wall-clock went: goodput, restarts and queue waits, exactly."""
+    if home is not None:
+        os.environ["HEADWAY_HOME"] = str(home)
+
 
 HomeOption = Annotated[
     Path | None,
@@ -106,6 +116,7 @@ def refresh(
         str | None, typer.Option(help="Read nothing later than this (RFC 3339 with an offset).")
     ] = None,
     home: HomeOption = None,
+    how: FormatOption = Format.TABLE,
 ) -> None:
     """Derive what new records touch, and publish."""
     from pipelines.progress import Progress
@@ -114,7 +125,16 @@ def refresh(
     site = Home.open(home)
     with Progress() as progress:
         report = run(site, progress, as_of_us=_moment(as_of), rebuild=rebuild)
-    tables.print_refreshed(report.refreshed)
+    answer = {name: getattr(report.refreshed, name) for name in _REFRESHED}
+    if how is Format.TABLE:
+        tables.print_refreshed(report.refreshed)
+    elif how is Format.JSON:
+        show.print_json(answer)
+    else:
+        show.print_rows([answer], _REFRESHED, how)
+
+
+_REFRESHED = ("as_of_us", "jobs", "groups", "hours")
 
 
 def _moment(text: str | None) -> int | None:

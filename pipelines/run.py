@@ -52,7 +52,7 @@ def run(
         how = {"config": {"as_of_us": as_of_us or 0, "rebuild": rebuild}}
         config |= {"derivation": how, "mart": how}
     try:
-        with dg.DagsterInstance.ephemeral() as instance:
+        with dg.DagsterInstance.ephemeral(settings={"telemetry": {"enabled": False}}) as instance:
             dg.materialize(
                 assets,
                 resources={"site": Site(home=str(home.root)), "report": report},

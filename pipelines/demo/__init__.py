@@ -55,12 +55,20 @@ def _print_goodput(mart: Mart) -> None:
             show.text(row["gpus"]),
             show.duration(row["wall_us"]),
             show.percent(row["goodput"]),
-            show.bar(row["goodput"]) if row["goodput"] is not None else "not instrumented",
+            show.bar(row["goodput"] or 0.0, width=10),
+            _losses(row),
         ]
         for row in answers.jobs(mart)
     ]
-    heads = ("job", "name", "tier", ">GPUs", ">wall-clock", ">goodput", "")
+    heads = ("job", "name", "tier", ">GPUs", ">wall-clock", ">goodput", "", "~lost to")
     show.console().print(show.table("Goodput by job", heads, cells))
+
+
+def _losses(job: dict[str, Any]) -> str:
+    if not job["instrumented"]:
+        return "no step records"
+    shares = {name: answers.share(us, job["wall_us"]) for name, us in job["loss"].items()}
+    return ", ".join(f"{name} {show.percent(part)}" for name, part in shares.items())
 
 
 def _print_restarts(mart: Mart) -> None:
