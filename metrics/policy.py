@@ -3,14 +3,20 @@
 The default lies beside this module in `slo.yaml`; a site replaces it whole.
 """
 
+import difflib
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from metrics.conventions import US_PER_S
 from metrics.errors import PolicyError
+
+LONGEST_S = 100 * 366 * 24 * 3600
+"""A hundred years: no limit is longer."""
 
 DEFAULT_POLICY_FILE = Path(__file__).with_name("slo.yaml")
 
@@ -23,7 +29,7 @@ class Tier(BaseModel):
     name: str
     rank: int
     preemptible: bool
-    queue_limit_s: int | None = Field(default=None, gt=0)
+    queue_limit_s: int | None = Field(default=None, gt=0, le=LONGEST_S)
     aliases: tuple[str, ...] = ()
 
     @property
@@ -39,8 +45,17 @@ class Policy(BaseModel):
 
     apiVersion: str = "headway/v1"
     kind: str = "Policy"
-    tiers: tuple[Tier, ...]
-    silent_after_s: int = Field(gt=0)
+    tiers: tuple[Tier, ...] = Field(min_length=1)
+    silent_after_s: int = Field(gt=0, le=LONGEST_S)
+
+    @field_validator("tiers")
+    @classmethod
+    def _names_differ(cls, tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
+        counts = Counter(tier.name.lower() for tier in tiers)
+        twice = [name for name, count in counts.items() if count > 1]
+        if twice:
+            raise ValueError(f"two tiers have the name {', '.join(twice)}")
+        return tiers
 
     @property
     def silent_after_us(self) -> int:
@@ -49,8 +64,8 @@ class Policy(BaseModel):
 
     @cached_property
     def _tier_by_name(self) -> dict[str, Tier]:
-        names = {alias: tier for tier in self.tiers for alias in tier.aliases}
-        return names | {tier.name: tier for tier in self.tiers}
+        names = {alias.lower(): tier for tier in self.tiers for alias in tier.aliases}
+        return names | {tier.name.lower(): tier for tier in self.tiers}
 
     def tier(self, name: str) -> Tier | None:
         """The tier that a name or an alias means, in any case; None where it means none."""
@@ -70,8 +85,14 @@ def load_policy(path: Path | None) -> Policy:
     try:
         return Policy.model_validate(document)
     except ValidationError as e:
-        faults = "; ".join(
-            f"{'.'.join(str(part) for part in fault['loc']) or 'document'}: {fault['msg']}"
-            for fault in e.errors()
-        )
+        faults = "; ".join(_in_words(fault) for fault in e.errors())
         raise PolicyError(f"{file}: {faults}") from e
+
+
+def _in_words(fault: ErrorDetails) -> str:
+    place = ".".join(str(part) for part in fault["loc"]) or "document"
+    if fault["type"] != "extra_forbidden":
+        return f"{place}: {fault['msg']}"
+    model = Tier if fault["loc"][0] == "tiers" else Policy
+    close = difflib.get_close_matches(str(fault["loc"][-1]), model.model_fields, n=1)
+    return f"{place}: no such key" + (f"; did you mean {close[0]}?" if close else "")

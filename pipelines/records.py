@@ -25,7 +25,9 @@ MAX_STEP = 2**53 - 1
 MAX_TEXT = 4096
 
 RFC3339 = re.compile(
-    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", flags=re.ASCII
+    r"\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
+    r"([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)",
+    flags=re.ASCII,
 )
 
 
@@ -101,13 +103,22 @@ def _integer(largest: int) -> Callable[[object], int]:
     return convert
 
 
-def _text(value: object) -> str:
+def plain_text(value: object) -> str:
+    """A name or a short text, whole numbers taken as such. Raises BadRecord for anything else."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise BadRecord("not text")
     text = str(value)
-    if not text or "\0" in text or len(text) > MAX_TEXT:
+    if not text or "\0" in text or len(text) > MAX_TEXT or not _is_encodable(text):
         raise BadRecord("empty, or no text that can be stored")
     return text
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _one_of(*allowed: str) -> Callable[[object], str]:
@@ -132,47 +143,47 @@ def _names(value: object) -> list[str]:
         value = json.loads(value) if value.startswith("[") else value.replace(",", " ").split()
     if not isinstance(value, (list, tuple)):
         raise BadRecord("not a list of names")
-    return sorted({_text(name) for name in value})
+    return sorted({plain_text(name) for name in value})
 
 
 _COUNT = _integer(MAX_STEP)
 
 FIELDS: dict[str, Callable[[object], Any]] = {
-    "job": _text,
-    "cluster": _text,
+    "job": plain_text,
+    "cluster": plain_text,
     "attempt": _integer(MAX_ATTEMPT),
     "step": _COUNT,
-    "tier": _text,
-    "tenant": _text,
-    "user": _text,
-    "name": _text,
+    "tier": plain_text,
+    "tenant": plain_text,
+    "user": plain_text,
+    "name": plain_text,
     "gpus": _COUNT,
     "expected_duration_s": _duration_us,
     "checkpoint_interval_s": _duration_us,
     "expected_step_s": _duration_us,
-    "code_version": _text,
-    "data_version": _text,
-    "detail": _text,
+    "code_version": plain_text,
+    "data_version": plain_text,
+    "detail": plain_text,
     "nodes": _names,
-    "node": _text,
-    "location": _text,
+    "node": plain_text,
+    "location": plain_text,
     "deliberate": _flag,
     "blocking": _flag,
     "bytes": _COUNT,
     "grace_s": _duration_us,
-    "by_job": _text,
+    "by_job": plain_text,
     "outcome": _one_of("completed", "failed", "cancelled"),
-    "id": _text,
+    "id": plain_text,
     "starts": time_us,
     "ends": time_us,
     "jobs": _names,
-    "change": _text,
-    "scope": _text,
+    "change": plain_text,
+    "scope": plain_text,
     "gpus_gathered": _COUNT,
-    "for_job": _text,
+    "for_job": plain_text,
     "preemptible": _flag,
     "result": _one_of("pass", "fail"),
-    "checks": _text,
+    "checks": plain_text,
     "duration_s": _duration_us,
     "cause": _one_of(*CAUSES),
     "reason": _one_of(

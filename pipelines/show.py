@@ -41,25 +41,26 @@ def console(stderr: bool = False) -> Console:
 
 
 def duration(us: int | None) -> str:
-    """A duration as people say it: 250 ms, 8.4 s, 5 m 10 s, 2 h 05 m, 3 d 04 h; – if unknown."""
+    """A duration as people say it: 250 ms, 8.4 s, 5 m 10 s, 2 h 05 m, 3 d 04 h; – if unknown.
+
+    What rounds up to the next unit is said in it; longer durations are cut to their smaller unit.
+    """
     if us is None:
         return "–"
     if us < 0:
         return "-" + duration(-us)
     if us < US_PER_MS:
         return f"{us} µs" if us else "0 s"
-    if us < US_PER_S:
+    if us < US_PER_S - US_PER_MS // 2:
         return f"{us / US_PER_MS:.0f} ms"
-    if us < 60 * US_PER_S:
+    if us < 60 * US_PER_S - US_PER_S // 20:
         return f"{us / US_PER_S:.1f} s"
+    seconds = max(us // US_PER_S, 60)
     if us < HOUR_US:
-        minutes, rest = divmod(us // US_PER_S, 60)
-        return f"{minutes} m {rest:02d} s"
+        return f"{seconds // 60} m {seconds % 60:02d} s"
     if us < 48 * HOUR_US:
-        hours, rest = divmod(us // (60 * US_PER_S), 60)
-        return f"{hours} h {rest:02d} m"
-    days, rest = divmod(us // HOUR_US, 24)
-    return f"{days} d {rest:02d} h"
+        return f"{seconds // 3600} h {seconds // 60 % 60:02d} m"
+    return f"{seconds // 86400} d {seconds // 3600 % 24:02d} h"
 
 
 def moment(us: int | None) -> str:

@@ -52,7 +52,7 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def one_row(
-    con: duckdb.DuckDBPyConnection, query: str, params: list[Any] | None = None
+    con: duckdb.DuckDBPyConnection, query: str, params: list[Any] | dict[str, Any] | None = None
 ) -> tuple[Any, ...]:
     """The only row of a query's result (fetched to its end: a connection allows nothing else)."""
     (row,) = con.execute(query, params).fetchall()

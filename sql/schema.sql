@@ -236,6 +236,11 @@ create table if not exists ledger (
   us bigint not null
 );
 
+-- A list or an object that was read as text is none (see pipelines/records.py for the same rule).
+create or replace temp macro is_storable_text(given) as
+  given <> '' and length(given) <= 4096 and not contains(given, chr(0))
+  and given[1] not in ('{', '[');
+
 create or replace temp macro category_of(cause) as case
   when cause in ('preemption', 'maintenance') then cause
   when cause in ('job_error', 'suspended', 'rollback') then 'job'

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from metrics.errors import UnreadableInput
 from pipelines.records import STEP_FIELDS
 from pipelines.sources import Record, Reject, Settings
-from pipelines.sources.text import MAX_LINE_BYTES, lines, open_bytes
+from pipelines.sources.text import MAX_LINE_BYTES, head, lines
 
 _TEXT_FIELDS = ("job", "ts", "straggler_node")
 _STEP_TYPES = {
@@ -34,12 +34,14 @@ _NUMERIC = re.compile(r"DOUBLE|FLOAT|DECIMAL|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?"
 class Bulk:
     """How DuckDB reads a file of steps whole.
 
-    `steps` is a relation with the columns of parsed_steps; `dropped_fields` counts, as a query,
-    fields outside the allow-list. Both raise where the file holds something that is no step.
+    `steps` is a query with the columns of parsed_steps; `dropped_fields` one that counts the fields
+    outside the allow-list, None where the format tells that there are none. Both take the
+    parameter $path, and raise where the file holds something that is no step.
     """
 
+    path: str
     steps: str
-    dropped_fields: str
+    dropped_fields: str | None
     lines_may_be_read_apart: bool = False
 
 
@@ -50,13 +52,9 @@ class Canonical:
 
     def recognises(self, path: Path, head: str) -> bool:
         """Parquet, JSON objects with an event or a step, or CSV with the columns of either."""
-        if head.startswith("PAR1"):
-            return True
-        first = next((line for line in head.splitlines() if line.strip()), "")
-        if first.lstrip().startswith("{"):
-            return _looks_canonical(head)
-        columns = set(first.strip().lower().split(","))
-        return {"event", "ts"} <= columns or {"job", "step", "ts", "duration_s"} <= columns
+        return (
+            head.startswith("PAR1") or _is_csv_header(_first_line(head)) or _looks_canonical(head)
+        )
 
     def read(self, path: Path, settings: Settings) -> Iterator[Record | Reject]:
         """Yield the file's records one by one. Raises UnreadableInput for a broken Parquet file."""
@@ -95,29 +93,27 @@ def _looks_canonical(head: str) -> bool:
 
 
 def _is_parquet(path: Path) -> bool:
-    with open_bytes(path) as file:
-        return _start(file.read, 4) == b"PAR1"
+    return head(path).startswith("PAR1")
 
 
 def _is_csv(path: Path) -> bool:
-    with open_bytes(path) as file:
-        start = _start(file.read, 4096)
-    return b"," in start.split(b"\n", 1)[0] and not start.lstrip().startswith((b"{", b"["))
+    return _is_csv_header(_first_line(head(path)))
+
+
+def _is_csv_header(line: str) -> bool:
+    names = {name.strip().strip('"') for name in line.split(",")}
+    return {"event", "ts"} <= names or {"job", "step", "ts"} <= names
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in text.splitlines() if line.strip()), "")
 
 
 def _holds_steps(path: Path) -> bool:
     if ".lifecycle." in path.name:
         return False
-    with open_bytes(path) as file:
-        first = _start(file.read, 4096).lstrip().split(b"\n", 1)[0]
-    return b'"event"' not in first
-
-
-def _start(read: Any, size: int) -> bytes:
-    try:
-        return bytes(read(size))
-    except (EOFError, OSError):
-        return b""
+    start = head(path)
+    return ".steps." in path.name or '"event"' not in _first_line(start)
 
 
 def _json_record(number: int, text: str) -> Record | Reject:
@@ -180,16 +176,15 @@ def _plain(value: Any) -> Any:
 def bulk_json(path: Path) -> Bulk:
     """How DuckDB reads a file of JSON step records whole. It raises where it meets a bad line."""
     columns = ", ".join(f"{name}: '{kind}'" for name, kind in _STEP_TYPES.items())
-    # The path is the only value here, quoted; table functions take no bound parameters in a view.
-    name = _quoted(path)
     zipped = ", compression = 'gzip'" if _is_gzip(path) else ""
     size = f"maximum_object_size = {2 * MAX_LINE_BYTES}"
     # Errors are not ignored: an unreadable optional field would silently become absent.
     options = f"format = 'newline_delimited', {size}{zipped}"
     allowed = ", ".join(f"'{field}'" for field in STEP_FIELDS)
-    raw = f"read_ndjson_objects({name}, {size}{zipped})"
+    raw = f"read_ndjson_objects($path, {size}{zipped})"
     return Bulk(
-        steps=f"select *, null::bigint as ts_us from read_json({name}, {options}, "
+        path=_unglobbed(path),
+        steps=f"select *, null::bigint as ts_us from read_json($path, {options}, "
         f"columns = {{{columns}}})",
         dropped_fields=f"select sum(len(list_filter(json_keys(json), lambda key: key not in "
         f"({allowed})))) from {raw} where json_type(json) = 'OBJECT'",
@@ -198,10 +193,11 @@ def bulk_json(path: Path) -> Bulk:
 
 
 def _bulk_parquet(path: Path) -> Bulk | None:
-    relation = f"read_parquet({_quoted(path)})"
     try:
         with duckdb.connect() as con:
-            described = con.execute(f"describe select * from {relation}").fetchall()
+            described = con.execute(
+                "describe from read_parquet($path)", {"path": _unglobbed(path)}
+            ).fetchall()
     except duckdb.Error as e:
         raise UnreadableInput(f"{path}: cannot be read as Parquet ({e})") from e
     kinds = {row[0]: row[1] for row in described}
@@ -213,8 +209,9 @@ def _bulk_parquet(path: Path) -> Bulk | None:
     stamped = kinds.get("ts") == "TIMESTAMP WITH TIME ZONE"
     columns.append(f"{'epoch_us(ts)' if stamped else 'null::bigint'} as ts_us")
     return Bulk(
-        steps=f"select {', '.join(columns)} from {relation}",
-        dropped_fields=f"select {' + '.join(extra)} from {relation}" if extra else "select 0",
+        path=_unglobbed(path),
+        steps=f"select {', '.join(columns)} from read_parquet($path)",
+        dropped_fields=f"select {' + '.join(extra)} from read_parquet($path)" if extra else None,
     )
 
 
@@ -228,5 +225,6 @@ def _is_gzip(path: Path) -> bool:
         return file.read(2) == b"\x1f\x8b"
 
 
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+def _unglobbed(path: Path) -> str:
+    """The path as DuckDB's readers take it literally, whatever characters are in it."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))

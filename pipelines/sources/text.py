@@ -36,7 +36,7 @@ def head(path: Path) -> str:
     """The beginning of a file as text; what cannot be decoded is replaced."""
     with open_bytes(path) as file:
         try:
-            return file.read(HEAD_BYTES).decode("utf-8", "replace")
+            return file.read(HEAD_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
         except (OSError, EOFError, zlib.error):
             return ""
 
@@ -63,7 +63,7 @@ def lines(path: Path) -> Iterator[tuple[int, str] | Reject]:
             if not raw:
                 return
             try:
-                text = raw.decode("utf-8").rstrip("\r\n")
+                text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
                 yield Reject(number, "not_utf8", raw[:200].decode("utf-8", "replace"))
                 continue

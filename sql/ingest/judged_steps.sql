@@ -23,14 +23,14 @@ select
         case when step is null then 'step' end,
         case when ts is null and ts_us is null then 'ts' end,
         case when duration_s is null then 'duration_s' end)
-    when job = '' or length(job) > 4096 or contains(job, chr(0)) or job[1] in ('{', '[')
+    when not is_storable_text(job)
       then 'bad field job: empty, or no text that can be stored'
     when not (attempt between 0 and 2147483647 and attempt = floor(attempt))
       then 'bad field attempt: out of range, or not a whole number'
     when not (step between 0 and 9007199254740991 and step = floor(step))
       then 'bad field step: out of range, or not a whole number'
     when ts is not null and not regexp_full_match(ts,
-      '\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)')
+      '\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)')
       then 'bad field ts: not an RFC 3339 timestamp with an offset'
     when moment_us is null then 'bad field ts: not a date of the calendar'
     when not (moment_us >= 946684800000000 and moment_us < 4102444800000000)
@@ -47,8 +47,8 @@ select
       then 'bad field checkpoint_s: not a possible duration'
     when not (coalesce(overhead_s, 0) >= 0 and coalesce(overhead_s, 0) < 4e9)
       then 'bad field overhead_s: not a possible duration'
-    when straggler_node = '' or length(straggler_node) > 4096
-      then 'bad field straggler_node'
+    when not is_storable_text(straggler_node)
+      then 'bad field straggler_node: empty, or no text that can be stored'
     when not (coalesce(steps, 1) between 1 and 1000000
       and coalesce(steps, 1) = floor(coalesce(steps, 1)))
       then 'bad field steps: a record stands for 1 to 1,000,000 whole steps'

@@ -1,0 +1,177 @@
+"""What was read of a file into the warehouse: each record once, of conflicting ones the smallest.
+
+What is stored of a job's hour is never changed in place: an hour that gains or loses a step gets
+new step groups (see the schema), which is how a refresh knows what to derive anew. Called inside
+one transaction a file.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+import sql
+from pipelines.reading import BATCH_RECORDS
+from pipelines.warehouse import one_row
+
+
+def store_events(con: duckdb.DuckDBPyConnection, file_id: int, events: list[dict[str, Any]]) -> int:
+    """Store the lifecycle records that are not there yet; their number."""
+    if not events:
+        return 0
+    con.execute("create or replace temp table incoming_events as from events limit 0")
+    con.execute("alter table incoming_events add column job varchar")
+    described = con.execute("describe incoming_events").fetchall()
+    names = [row[0] for row in described]
+    for start in range(0, len(events), BATCH_RECORDS):
+        table = _event_table(events[start : start + BATCH_RECORDS], described)
+        con.register("event_batch", table)
+        con.execute("insert into incoming_events by name from event_batch")
+        con.unregister("event_batch")
+    _name_jobs(con, "incoming_events")
+    (new,) = one_row(
+        con,
+        "select count(distinct record_key) from incoming_events "
+        "where record_key not in (select record_key from events)",
+    )
+    kept = [n for n in names if n not in ("event_id", "file_id", "job", "job_id")]
+    columns = ", ".join(f'"{name}"' for name in kept)
+    con.execute(
+        "insert into events by name "
+        "select next_event_id + row_number() over (order by ts_us, record_key) - 1 as event_id, "
+        f"$file_id as file_id, jobs.job_id, {columns} "
+        "from (select distinct on (record_key) * exclude (job_id) from incoming_events) "
+        "left join jobs using (job), counters "
+        "where record_key not in (select record_key from events)",
+        {"file_id": file_id},
+    )
+    con.execute("drop table incoming_events")
+    con.execute(
+        "update counters set next_event_id = (select coalesce(max(event_id), 0) + 1 from events)"
+    )
+    return int(new)
+
+
+_ARROW = {
+    "VARCHAR": pa.string(),
+    "VARCHAR[]": pa.list_(pa.string()),
+    "BIGINT": pa.int64(),
+    "INTEGER": pa.int32(),
+    "BOOLEAN": pa.bool_(),
+}
+
+
+def _event_table(events: list[dict[str, Any]], described: list[tuple[Any, ...]]) -> pa.Table:
+    schema = pa.schema([(row[0], _ARROW[row[1]]) for row in described])
+    return pa.Table.from_pylist(events, schema=schema)
+
+
+def _name_jobs(con: duckdb.DuckDBPyConnection, relation: str) -> None:
+    con.execute(
+        f"insert into jobs select (select coalesce(max(job_id), 0) from jobs) "
+        f"+ row_number() over (order by job), job from (select distinct job from {relation} "
+        "where job is not null and job not in (select job from jobs))"
+    )
+
+
+@dataclass(frozen=True)
+class StoredSteps:
+    """What became of a file's steps."""
+
+    new: int = 0
+    duplicate: int = 0
+    conflicting: int = 0
+
+
+def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> StoredSteps:
+    """Merge the incoming steps with what is stored of the same hours and the same steps."""
+    (incoming,) = one_row(con, "select count(*) from incoming")
+    if not incoming:
+        return StoredSteps()
+    _name_jobs(con, "incoming")
+    params = {"file_id": file_id}
+    con.execute(f"create or replace temp table reopened as {sql.read('ingest/reopened_hours')}")
+    con.execute(f"create or replace temp table merged as {sql.read('ingest/merged_steps')}", params)
+    stored = StoredSteps(new=incoming)
+    if con.execute(sql.read("ingest/has_rivals")).fetchall():
+        stored = _settle_rivals(con)
+    else:
+        con.execute(
+            "create or replace temp table rewritten as"
+            " select distinct job_id, hour_us from merged where not stored"
+        )
+    _rewrite_hours(con)
+    for name in ("merged", "reopened", "rewritten"):
+        con.execute(f"drop table {name}")
+    return stored
+
+
+def _settle_rivals(con: duckdb.DuckDBPyConnection) -> StoredSteps:
+    """Of step records with one key let the smallest stand; quarantine those that differ from it."""
+    con.execute(f"create or replace temp table ranked as {sql.read('ingest/ranked_steps')}")
+    con.execute(f"insert into quarantine by name {sql.read('ingest/conflicting_steps')}")
+    new, duplicate, conflicting = one_row(
+        con,
+        "select count(*) filter (verdict = 'stands' and not stored),"
+        " count(*) filter (verdict = 'duplicate'), count(*) filter (verdict = 'conflict')"
+        " from ranked",
+    )
+    # An hour in which nothing new stands and nothing stored fell is left as it is.
+    con.execute(
+        "create or replace temp table rewritten as select distinct job_id, hour_us from ranked"
+        " where (verdict = 'stands' and not stored) or (verdict = 'conflict' and stored)"
+    )
+    con.execute(
+        "create or replace temp table merged as select * exclude (verdict) from ranked"
+        " where verdict = 'stands'"
+    )
+    con.execute("drop table ranked")
+    return StoredSteps(new, duplicate, conflicting)
+
+
+def _rewrite_hours(con: duckdb.DuckDBPyConnection) -> None:
+    """Replace the step groups of the rewritten hours by new ones of what stands in them."""
+    con.execute(f"create or replace temp table placed as {sql.read('ingest/placed_steps')}")
+    con.execute(
+        "create or replace temp table stale as select group_id from step_groups"
+        " semi join rewritten using (job_id, hour_us)"
+    )
+    con.execute("delete from steps where group_id in (from stale)")
+    con.execute("delete from step_groups where group_id in (from stale)")
+    con.execute(f"create or replace temp table fresh as {sql.read('ingest/fresh_groups')}")
+    con.execute("insert into step_groups by name from fresh")
+    con.execute(
+        "insert into steps by name select group_id, step, ts_us, before_us, duration_us,"
+        " data_wait_us, straggler_us, checkpoint_us, overhead_us, straggler_node, file_id"
+        " from placed join fresh using (job_id, hour_us, attempt) order by group_id, ts_us, step"
+    )
+    con.execute(
+        "update counters set next_group_id ="
+        " greatest(next_group_id, (select max(group_id) + 1 from fresh))"
+    )
+    for name in ("placed", "stale", "fresh"):
+        con.execute(f"drop table {name}")
+
+
+def store_rejects(
+    con: duckdb.DuckDBPyConnection, file_id: int, rejects: list[tuple[int | None, str, str]]
+) -> None:
+    """Store what goes to quarantine: (line, reason, raw text)."""
+    if rejects:
+        table = pa.table(
+            {
+                "line": pa.array([r[0] for r in rejects], pa.int64()),
+                "reason": pa.array([r[1] for r in rejects], pa.string()),
+                "raw": pa.array([_storable(r[2]) for r in rejects], pa.string()),
+            }
+        )
+        con.register("reject_batch", table)
+        con.execute(
+            "insert into quarantine select ?, line, reason, raw from reject_batch", [file_id]
+        )
+        con.unregister("reject_batch")
+
+
+def _storable(text: str) -> str:
+    return text.replace("\0", "�").encode("utf-8", "replace").decode("utf-8")
