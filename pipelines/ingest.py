@@ -6,6 +6,7 @@ A file's records, its quarantine rows and the note that it was ingested are comm
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,7 +123,7 @@ def _note(con: duckdb.DuckDBPyConnection, file_id: int, fingerprint: str, summar
         {
             "file_id": file_id,
             "fingerprint": fingerprint,
-            "path": str(summary.path),
+            "path": os.fsencode(summary.path).decode("utf-8", "replace"),
             "source": summary.source,
             "now_us": now_us(),
             "read": summary.read,
@@ -145,7 +146,7 @@ def _fingerprint(path: Path, source: Source, settings: Settings) -> str:
     said = [source.name, str(settings.timezone), settings.columns, tiers]
     digest.update(json.dumps(said).encode())
     if source.name != Canonical.name:
-        digest.update(path.name.encode())  # such a source may name the job after the file
+        digest.update(os.fsencode(path.name))  # such a source may name the job after the file
     return digest.hexdigest()
 
 

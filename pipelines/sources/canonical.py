@@ -164,7 +164,7 @@ def _read_parquet(path: Path) -> Iterator[Record | Reject]:
                 fields = {k: _plain(v) for k, v in row.items() if v is not None}
                 yield Record("lifecycle" if "event" in row else "steps", fields)
     except Exception as e:  # pyarrow raises a dozen kinds for a damaged file
-        raise UnreadableInput(f"{path}: cannot be read as Parquet ({e})") from e
+        raise UnreadableInput(f"{path}: cannot be read as Parquet ({_first_line(str(e))})") from e
 
 
 def _plain(value: Any) -> Any:
@@ -199,7 +199,7 @@ def _bulk_parquet(path: Path) -> Bulk | None:
                 "describe from read_parquet($path)", {"path": _unglobbed(path)}
             ).fetchall()
     except duckdb.Error as e:
-        raise UnreadableInput(f"{path}: cannot be read as Parquet ({e})") from e
+        raise UnreadableInput(f"{path}: cannot be read as Parquet ({_first_line(str(e))})") from e
     kinds = {row[0]: row[1] for row in described}
     numbers = [name for name, kind in _STEP_TYPES.items() if kind == "double" and name in kinds]
     if "event" in kinds or not all(_NUMERIC.match(kinds[name]) for name in numbers):

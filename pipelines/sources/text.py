@@ -33,12 +33,15 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 def head(path: Path) -> str:
-    """The beginning of a file as text; what cannot be decoded is replaced."""
+    """The beginning of a file as text, as far as it can be read; bad bytes are replaced."""
+    start = b""
     with open_bytes(path) as file:
         try:
-            return file.read(HEAD_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
+            while len(start) < HEAD_BYTES and (piece := file.read(1024)):
+                start += piece
         except (OSError, EOFError, zlib.error):
-            return ""
+            pass  # a torn archive: what came before it tells enough
+    return start.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def lines(path: Path) -> Iterator[tuple[int, str] | Reject]:
