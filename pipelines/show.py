@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -98,8 +99,21 @@ def text(value: object) -> str:
     return "–" if value is None else str(value)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table. Columns whose heading begins with > stand to the right, those with ~ may wrap."""
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table. Columns whose heading begins with > stand to the right, those with ~ may wrap.
+
+    Where the terminal is too narrow for that every column may: a cut number would be a wrong one.
+    """
+    out = console()
+    fixed = [place for place, column in enumerate(columns) if not column.startswith("~")]
+    lines = [[column.lstrip(">~") for column in columns], *rows]
+    needed = sum(max(cell_len(line[place]) for line in lines) + 2 for place in fixed)
+    out.print(_table(title, columns, rows, may_wrap=needed > out.width))
+
+
+def _table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], may_wrap: bool
+) -> Table:
     made = Table(
         title=title, title_justify="left", title_style="bold", header_style="dim", box=None
     )
@@ -107,7 +121,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         made.add_column(
             column.lstrip(">~"),
             justify="right" if column.startswith(">") else "left",
-            no_wrap=not column.startswith("~"),
+            no_wrap=not (may_wrap or column.startswith("~")),
             overflow="fold",
         )
     for row in rows:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import answers
 from pipelines.mart import Meta
-from pipelines.show import bar, console, duration, moment, percent, reached, table, text
+from pipelines.show import bar, console, duration, moment, percent, print_table, reached, text
 
 if TYPE_CHECKING:  # Dagster takes seconds to import: only commands that run it do
     from pipelines.defs.site import Report
@@ -23,7 +23,7 @@ def print_ingested(rows: list[dict[str, Any]]) -> None:
         for row in rows
     ]
     heads = ("~file", "source", ">read", ">new", ">duplicate", ">dropped fields", ">quarantined")
-    console().print(table("Ingested", heads, cells))
+    print_table("Ingested", heads, cells)
 
 
 def print_notes(report: "Report") -> None:
@@ -58,7 +58,7 @@ def print_ledger(rows: list[dict[str, Any]]) -> None:
         for row in rows
     ]
     heads = ("job", "hour (UTC)", "category", "component", "cause", ">time")
-    console().print(table("Ledger", heads, cells))
+    print_table("Ledger", heads, cells)
 
 
 def print_job(answer: dict[str, Any]) -> None:
@@ -99,7 +99,7 @@ def print_job(answer: dict[str, Any]) -> None:
     ]
     heads = ("category", "component", "cause", ">time", ">of wall", "")
     title = f"Not useful: {duration(answer['gap_us'])}, residual {answer['residual_us']} µs"
-    out.print(table(title, heads, rows))
+    print_table(title, heads, rows)
 
 
 def print_as_of(meta: Meta) -> None:
@@ -134,7 +134,7 @@ def print_queue(answer: dict[str, dict[str, Any]]) -> None:
         ">target",
         ">within",
     )
-    console().print(table("Queue waits", heads, cells))
+    print_table("Queue waits", heads, cells)
 
 
 def print_restarts(rows: list[dict[str, Any]], times: dict[str, Any]) -> None:
@@ -165,7 +165,7 @@ def print_restarts(rows: list[dict[str, Any]], times: dict[str, Any]) -> None:
         ">lost steps",
     )
     out = console()
-    out.print(table("Restarts", heads, cells))
+    print_table("Restarts", heads, cells)
     out.print(
         f"{times['restarts']} restarts, {times['censored']} of them not recovered;"
         f" p50 {reached(times['p50_us'], times['max_us'])},"
@@ -186,7 +186,7 @@ def print_quality(answer: dict[str, Any]) -> None:
         for row in answer["quarantine"]
     ]
     reasons = ("~reason", ">records", "~for example in", ">line")
-    out.print(table(f"Quarantine: {len(rejected)} reasons", reasons, rejected))
+    print_table(f"Quarantine: {len(rejected)} reasons", reasons, rejected)
     kinds: dict[str, list[dict[str, Any]]] = {}
     for row in answer["findings"]:
         kinds.setdefault(row["finding"], []).append(row)
@@ -201,4 +201,4 @@ def print_quality(answer: dict[str, Any]) -> None:
         for kind, rows in kinds.items()
     ]
     heads = ("finding", ">jobs", "for example", ">attempt", "~what it means there")
-    out.print(table(f"Findings: {len(answer['findings'])}", heads, found))
+    print_table(f"Findings: {len(answer['findings'])}", heads, found)

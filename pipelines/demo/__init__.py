@@ -61,7 +61,7 @@ def _print_goodput(mart: Mart) -> None:
         for row in answers.jobs(mart)
     ]
     heads = ("job", "name", "tier", ">GPUs", ">wall-clock", ">goodput", "", "~lost to")
-    show.console().print(show.table("Goodput by job", heads, cells))
+    show.print_table("Goodput by job", heads, cells)
 
 
 def _losses(job: dict[str, Any]) -> str:
