@@ -115,6 +115,7 @@ class Derivation:
             "seen_events",
             "seen_groups",
             "job_attributes",
+            "checkpoint_intervals",
             "extents",
             "suspensions",
             "attempts",

@@ -104,10 +104,11 @@ def _take_bulk(con: duckdb.DuckDBPyConnection, bulk: Bulk, batch: Batch) -> bool
     try:
         con.execute(f"create or replace temp table judged_steps as {judged}", path)
         read, bad = one_row(con, "select count(*), count(reason) from judged_steps")
+        doubtful = con.execute(sql.read("ingest/doubtful_names")).fetchall()
         (dropped,) = one_row(con, bulk.dropped_fields, path) if bulk.dropped_fields else (0,)
     except duckdb.Error:
         return False
-    if bad:
+    if bad or doubtful:
         return False
     con.execute(f"insert into incoming by name {sql.read('ingest/expanded_steps')}")
     batch.read += read
@@ -185,7 +186,7 @@ def _step_value(name: str, value: object) -> object:
             return plain_text(value)
         except BadRecord as e:
             raise BadRecord(f"bad field {name}: {e}") from e
-    if not isinstance(value, (str, int, float)):
+    if not isinstance(value, (str, int, float)) or "_" in str(value):
         raise BadRecord(f"bad field {name}: not a number")
     try:
         return float(value)

@@ -73,7 +73,7 @@ _MICROSECOND = datetime.resolution
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)) or "_" in str(value):
         raise BadRecord("not a number")
     try:
         number = float(value)

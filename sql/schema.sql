@@ -128,6 +128,7 @@ create table if not exists job_facts (
   name varchar,
   gpus bigint,
   expected_step_us bigint,
+  checkpoint_interval_us bigint,        -- in force: as submitted, else as measured
   submitted_us bigint,
   instrumented boolean not null,
   state varchar not null,               -- pending, running, suspended, silent or the outcome

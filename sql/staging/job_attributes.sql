@@ -8,6 +8,8 @@ select job_id,
   arg_max("user", place) filter (event = 'job_submitted') as "user",
   arg_max(name, place) filter (event = 'job_submitted') as name,
   arg_max(expected_step_us, place) filter (event = 'job_submitted') as expected_step_us,
+  arg_max(checkpoint_interval_us, place) filter (event = 'job_submitted')
+    as given_interval_us,
   min(ts_us) filter (event = 'job_submitted') as submitted_us,
   coalesce(
     arg_max(gpus, place) filter (event = 'resources_allocated'),

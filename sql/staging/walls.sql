@@ -11,6 +11,7 @@ judged as (
   from extents x left join latest l using (job_id) left join held h using (job_id), clock
 )
 select * exclude (silent), coalesce(silent, false) as silent,
+  coalesce(given_interval_us, measured_interval_us) as checkpoint_interval_us,
   case
     when wall_start_us is null then null
     when silent then last_record_us
@@ -23,4 +24,4 @@ select * exclude (silent), coalesce(silent, false) as silent,
     when suspended then 'suspended'
     else 'running'
   end as state
-from judged
+from judged left join checkpoint_intervals using (job_id)

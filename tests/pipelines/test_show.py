@@ -163,7 +163,8 @@ def test_text_and_flags_survive_parquet(capfdbinary: Any) -> None:
 def test_integers_past_64_bits_survive_csv(capsys: pytest.CaptureFixture[str]) -> None:
     print_rows(ROWS[:1], COLUMNS, Format.CSV)
     assert capsys.readouterr().out == (
-        'job,us,small,on,share\n"a ""quoted"", name",9223372036854775808,9007199254740993,True,0.5\n'
+        "job,us,small,on,share\n"
+        '"a ""quoted"", name",9223372036854775808,9007199254740993,True,0.5\n'
     )
 
 

@@ -227,6 +227,20 @@ def test_a_record_that_cannot_be_is_set_aside_and_the_rest_kept(
     assert "secret" not in raw
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"job": 1.5}, {"job": True}, {"job": 7}, {"attempt": True}, {"duration_s": "2.5"}],
+    ids=str,
+)
+def test_what_a_record_is_does_not_depend_on_the_lines_around_it(
+    con: duckdb.DuckDBPyConnection, tmp_path: Path, fields: dict
+) -> None:
+    alone = harness.fresh_warehouse()
+    take(alone, write(tmp_path / "a.steps.jsonl", record(1) | fields))
+    take(con, write(tmp_path / "b.steps.jsonl", record(1) | fields, "junk\n"))
+    assert stored(con) == stored(alone)
+
+
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity", "1e999"])
 @pytest.mark.parametrize("field", ["duration_s", "data_wait_s", "attempt", "steps"])
 def test_a_number_that_is_none_is_set_aside(

@@ -471,12 +471,13 @@ def test_a_step_without_a_node_is_smaller_than_one_with(con) -> None:
 # --- ingest/placed_steps ---
 
 
-def test_placed_steps_know_the_end_before_them_in_their_hour(con) -> None:
-    # By ts, attempt and step; the hours of a job, and jobs, are apart.
+def test_placed_steps_know_the_end_before_them_in_their_rewritten_hour(con) -> None:
+    # By ts, attempt and step; the hours of a job, and jobs, are apart. Job 2's is not rewritten.
+    hours = "job_id integer, hour_us bigint"
     table(
         con,
         "merged",
-        "job_id integer, hour_us bigint, attempt integer, step bigint, ts_us bigint",
+        f"{hours}, attempt integer, step bigint, ts_us bigint",
         (1, 0, 0, 2, 20),
         (1, 0, 0, 1, 10),
         (1, 0, 1, 1, 20),
@@ -484,12 +485,11 @@ def test_placed_steps_know_the_end_before_them_in_their_hour(con) -> None:
         (2, 0, 0, 1, 15),
         (3, 0, 0, 1, 15),
     )
-    # Job 3 gained and lost nothing: it is not written anew.
-    table(con, "rewritten", "job_id integer, hour_us bigint", (1, 0), (1, HOUR_US), (2, 0))
+    table(con, "rewritten", hours, (1, 0), (1, HOUR_US), (3, 0))
     assert yielded(con, "ingest/placed_steps", "job_id, attempt, step, before_us") == [
         (1, 0, 1, None),
         (1, 0, 2, 10),
         (1, 0, 3, None),
         (1, 1, 1, 20),
-        (2, 0, 1, None),
+        (3, 0, 1, None),
     ]

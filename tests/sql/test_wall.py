@@ -71,11 +71,13 @@ def test_an_allocation_later_than_the_end_keeps_the_wall_open(derive: Derive) ->
     # The end at 100 is not the last word: the wall lasts to as_of, 500.
     answers = derive([allocated(0), ended(100), allocated(120, 1), tick(500)], steps(0, 1, 3))
     assert answers.wall() == (0, 500)
+    assert answers.facts()["state"] == "running"
 
 
 def test_an_allocation_at_the_moment_of_the_end_does_not_reopen_the_wall(derive: Derive) -> None:
     answers = derive([allocated(0), ended(100), allocated(100, 1), tick(500)], steps(0, 1, 3))
     assert answers.wall() == (0, 100)
+    assert answers.facts()["state"] == "completed"
 
 
 def test_an_end_after_the_later_allocation_closes_the_wall_again(derive: Derive) -> None:
