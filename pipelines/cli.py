@@ -4,6 +4,7 @@ Exit codes: 0 fine, 1 failure, 2 usage or unreadable input. Whatever changes the
 Dagster's job in this process; questions read the published mart only, and start fast.
 """
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -46,14 +47,16 @@ JobOption = Annotated[str | None, typer.Option("--job", help="Only this job.")]
 
 def main() -> None:
     """The console script: run a command, and turn what Headway reports into an exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # bars, on a terminal that knows no Unicode
     try:
         app()
     except HeadwayError as e:
         print(f"headway: {e}", file=sys.stderr)
         sys.exit(2 if isinstance(e, UsageError) else 1)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+    except OSError as e:
+        print(f"headway: {e.strerror or e}", file=sys.stderr)
+        sys.exit(1)
 
 
 @app.command()
@@ -153,7 +156,7 @@ def job(
     how: FormatOption = Format.TABLE,
 ) -> None:
     """One job: its goodput, and where the rest of its wall-clock went."""
-    with open_mart(Home.open(home)) as mart:
+    with open_mart(Home.at(home)) as mart:
         answer = answers.job(mart, job)
         if how is Format.TABLE:
             tables.print_job(answer)
@@ -172,7 +175,7 @@ def ledger(
     job: JobOption = None, home: HomeOption = None, how: FormatOption = Format.TABLE
 ) -> None:
     """The ledger: every job's wall-clock by hour, category, component and cause."""
-    with open_mart(Home.open(home)) as mart:
+    with open_mart(Home.at(home)) as mart:
         rows = answers.ledger(mart, job)
         if how is Format.TABLE:
             tables.print_ledger(rows)
@@ -201,7 +204,7 @@ def restarts(
     job: JobOption = None, home: HomeOption = None, how: FormatOption = Format.TABLE
 ) -> None:
     """Restarts: from an interruption to the next first step, by component."""
-    with open_mart(Home.open(home)) as mart:
+    with open_mart(Home.at(home)) as mart:
         rows = answers.restarts(mart, job)
         if how is Format.TABLE:
             tables.print_restarts(rows, answers.restart_times(mart, job))
@@ -224,7 +227,7 @@ _QUEUE = (
 @app.command()
 def queue(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
     """Queue waits by tier: from submission to the first completed step."""
-    site = Home.open(home)
+    site = Home.at(home)
     with open_mart(site) as mart:
         answer = answers.queue(mart, site.policy())
         if how is Format.TABLE:
@@ -242,7 +245,7 @@ _FINDINGS = ("finding", "job", "attempt", "count", "detail")
 @app.command()
 def quality(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
     """How far the numbers can be trusted: coverage, quarantine, odd records."""
-    with open_mart(Home.open(home)) as mart:
+    with open_mart(Home.at(home)) as mart:
         answer = answers.quality(mart)
         if how is Format.TABLE:
             tables.print_quality(answer)

@@ -17,17 +17,27 @@ class Home:
     root: Path
 
     @classmethod
-    def open(cls, given: Path | None = None) -> "Home":
-        """The home that was given, else HEADWAY_HOME, else `.headway` here; made if absent.
+    def at(cls, given: Path | None = None) -> "Home":
+        """The home that was given, else HEADWAY_HOME, else `.headway` here; it need not exist.
 
-        Raises UsageError where it cannot be made.
+        Raises UsageError where it is a file.
         """
         root = given or Path(os.environ.get("HEADWAY_HOME") or DEFAULT_HOME)
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-        except OSError as e:
-            raise UsageError(f"--home {root}: cannot be made a directory ({e.strerror})") from e
+        if root.exists() and not root.is_dir():
+            raise UsageError(f"--home {root}: is a file, not a directory")
         return cls(root.resolve())
+
+    @classmethod
+    def open(cls, given: Path | None = None) -> "Home":
+        """The same, made if absent. Raises UsageError where it cannot be made."""
+        home = cls.at(given)
+        try:
+            home.root.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise UsageError(
+                f"--home {home.root}: cannot be made a directory ({e.strerror})"
+            ) from e
+        return home
 
     @property
     def warehouse(self) -> Path:

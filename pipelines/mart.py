@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from metrics.errors import NothingPublished
+from metrics.errors import HeadwayError, NothingPublished
 from pipelines.home import Home
 from pipelines.publish import CURRENT
 
@@ -50,7 +50,7 @@ class Mart:
 def open_mart(home: Home) -> Iterator[Mart]:
     """Open the mart that CURRENT names.
 
-    Raises NothingPublished where there is none.
+    Raises NothingPublished where there is none, HeadwayError where it cannot be read.
     """
     con = _connect(home)
     try:
@@ -60,14 +60,19 @@ def open_mart(home: Home) -> Iterator[Mart]:
 
 
 def _connect(home: Home) -> duckdb.DuckDBPyConnection:
+    pointer = home.mart / CURRENT
+    if not pointer.exists():
+        raise NothingPublished(
+            f"{home.root}: nothing was published here yet; run `headway ingest PATH`, or say --home"
+        )
+    fault: Exception | None = None
     for _ in range(_TRIES):
+        # Between the two lines a publication may prune the file: then CURRENT is read again.
         try:
-            name = (home.mart / CURRENT).read_text(encoding="utf-8").strip()
+            name = pointer.read_text(encoding="utf-8").strip()
             return duckdb.connect(home.mart / name, read_only=True)
-        except FileNotFoundError:
-            break
-        except duckdb.IOException:
-            continue  # a publication pruned the file between the two lines: read CURRENT again
-    raise NothingPublished(
-        f"{home.root}: nothing was published here yet; run `headway ingest PATH`, or say --home"
-    )
+        except (OSError, UnicodeDecodeError, duckdb.Error) as e:
+            fault = e
+    raise HeadwayError(
+        f"{pointer}: names no mart that can be read; `headway refresh` publishes a new one"
+    ) from fault

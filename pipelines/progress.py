@@ -15,13 +15,15 @@ class Progress(Report):
 
     def __init__(self) -> None:
         super().__init__()
+        console = show.console(stderr=True)
         self._bar = rich_progress.Progress(
             rich_progress.TextColumn("{task.description}"),
             rich_progress.BarColumn(),
             rich_progress.TextColumn("{task.fields[detail]}"),
             rich_progress.TimeElapsedColumn(),
-            console=show.console(stderr=True),
+            console=console,
             transient=True,
+            disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("starting", total=None, detail="")
 

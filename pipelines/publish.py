@@ -17,6 +17,7 @@ import sql
 from metrics.policy import Policy
 from pipelines.clock import now_us
 from pipelines.home import Home
+from pipelines.warehouse import transaction
 
 CURRENT = "CURRENT"
 KEPT = 5
@@ -47,7 +48,9 @@ def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_gi
     try:
         con.execute(f"attach '{_escaped(unfinished)}' as mart")
         try:
-            _write(con, published_us, as_of_given)
+            with transaction(con):
+                _write(con, published_us, as_of_given)
+            con.execute("checkpoint mart")
         finally:
             con.execute("detach mart")
         _sync(unfinished)
@@ -62,7 +65,6 @@ def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_gi
 
 
 def _write(con: duckdb.DuckDBPyConnection, published_us: int, as_of_given: bool) -> None:
-    con.execute("begin")
     con.execute(
         "create table mart.meta as select max(as_of_us) as as_of_us, ?::boolean as as_of_given,"
         " ?::bigint as published_us from refreshes",
@@ -70,8 +72,6 @@ def _write(con: duckdb.DuckDBPyConnection, published_us: int, as_of_given: bool)
     )
     for table in TABLES:
         con.execute(f"create table mart.{table} as {sql.read(f'published/{table}')}")
-    con.execute("commit")
-    con.execute("checkpoint mart")
 
 
 def _register_tiers(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
@@ -111,5 +111,5 @@ def _prune(folder: Path, current: Path) -> None:
     for old in sorted(folder.glob("mart-*.duckdb"))[:-KEPT]:
         if old != current:
             old.unlink(missing_ok=True)
-    for leftover in (*folder.glob("mart-*.tmp"), *folder.glob("mart-*.tmp.wal")):
+    for leftover in (*folder.glob("*.tmp"), *folder.glob("*.tmp.wal")):
         leftover.unlink(missing_ok=True)

@@ -106,7 +106,7 @@ def _take_bulk(con: duckdb.DuckDBPyConnection, bulk: Bulk, batch: Batch) -> bool
         read, bad = one_row(con, "select count(*), count(reason) from judged_steps")
         doubtful = con.execute(sql.read("ingest/doubtful_names")).fetchall()
         (dropped,) = one_row(con, bulk.dropped_fields, path) if bulk.dropped_fields else (0,)
-    except duckdb.Error:
+    except (duckdb.Error, UnicodeDecodeError):  # the latter: an error about bytes that are no text
         return False
     if bad or doubtful:
         return False

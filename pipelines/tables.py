@@ -98,6 +98,9 @@ def print_job(answer: dict[str, Any]) -> None:
         for row in shown
     ]
     heads = ("category", "component", "cause", ">time", ">of wall", "")
+    if answer["gap_us"] is None:
+        out.print("It has no wall-clock yet: no allocation and no step was recorded.")
+        return
     title = f"Not useful: {duration(answer['gap_us'])}, residual {answer['residual_us']} µs"
     print_table(title, heads, rows)
 

@@ -16,6 +16,9 @@ WAIT_S = 120.0
 
 _POLL_S = 0.2
 
+SCHEMA_VERSION = 1
+"""Raised when a stored table changes its columns."""
+
 
 @contextmanager
 def open_warehouse(path: Path, wait_s: float = WAIT_S) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -33,10 +36,29 @@ def open_warehouse(path: Path, wait_s: float = WAIT_S) -> Iterator[duckdb.DuckDB
 
 
 def prepare(con: duckdb.DuckDBPyConnection) -> None:
-    """Give a database the warehouse's settings and, where they are absent, its tables."""
+    """Give a database the warehouse's settings and, where it is empty, its tables.
+
+    Raises UnreadableInput where it holds tables of something else, or of another version.
+    """
     con.execute("set timezone = 'UTC'")
     con.execute("set enable_progress_bar = false")
+    tables = {row[0] for row in con.execute("select table_name from duckdb_tables()").fetchall()}
+    versions = con.execute("from schema_version").fetchall() if "schema_version" in tables else None
+    if tables and versions != [(SCHEMA_VERSION,)]:
+        raise UnreadableInput(
+            f"{_file_of(con)}: not a warehouse of this version of Headway; move it away and ingest "
+            "the files again"
+        )
     con.execute(sql.read("schema"))
+    if not tables:
+        con.execute("insert into schema_version values (?)", [SCHEMA_VERSION])
+
+
+def _file_of(con: duckdb.DuckDBPyConnection) -> str:
+    (path,) = one_row(
+        con, "select path from duckdb_databases() where database_name = current_database()"
+    )
+    return path or "the database in memory"
 
 
 @contextmanager

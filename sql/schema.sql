@@ -1,6 +1,8 @@
 -- What the warehouse stores. Times are microseconds since 1970 UTC (_us).
 -- Raw tables come first: they are only ever written by ingestion, a file a transaction.
 
+create table if not exists schema_version (version integer not null);
+
 create table if not exists jobs (job_id integer primary key, job varchar not null unique);
 
 create table if not exists files (

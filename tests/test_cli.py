@@ -1,0 +1,528 @@
+"""The command line as somebody meets it who has only just installed it.
+
+Most commands run in this process, since importing the product takes longer than answering; those
+whose streams, exit code or terminal are what a test is about run in one of their own.
+"""
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.main import get_command
+
+from pipelines.cli import app, main
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "pipelines" / "demo" / "slurm-training"
+S = 1_000_000
+HOUR = 3600 * S
+
+COMMANDS = {
+    "ingest": {
+        "paths",
+        "--source",
+        "--timezone",
+        "--columns",
+        "--no-refresh",
+        "--home",
+        "--format",
+    },
+    "refresh": {"--rebuild", "--as-of", "--home", "--format"},
+    "job": {"job", "--home", "--format"},
+    "ledger": {"--job", "--home", "--format"},
+    "restarts": {"--job", "--home", "--format"},
+    "queue": {"--home", "--format"},
+    "quality": {"--home", "--format"},
+    "demo": {"--home"},
+}
+QUESTIONS = (("job", "19"), ("ledger",), ("restarts",), ("queue",), ("quality",))
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command printed."""
+
+    stdout: bytes
+    stderr: bytes
+
+
+def process(
+    home: Path, *args: str, code: int = 0, stdout: int | IO[bytes] = -1, **env: str
+) -> Done:
+    """Run a command in a process of its own, below the folder that its home is in."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", *args],
+        cwd=home.parent,
+        env=os.environ | {"HEADWAY_HOME": str(home), "PYTHONPATH": str(ROOT)} | env,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    assert done.returncode == code, done.stderr.decode()
+    return Done(done.stdout or b"", done.stderr)
+
+
+def headway(home: Path, *args: str, code: int = 0, **env: str) -> Done:
+    """Run a command in this process, below the folder that its home is in."""
+    out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"HEADWAY_HOME": str(home), **env}.items():
+            patch.setenv(name, value)
+        patch.chdir(home.parent)
+        patch.setattr(sys, "argv", ["headway", *args])
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        try:
+            main()
+            ended = 0
+        except SystemExit as e:
+            ended = int(e.code or 0)
+        out.flush()
+        err.flush()
+    done = Done(*(stream.buffer.getvalue() for stream in (out, err)))  # type: ignore[attr-defined]
+    assert ended == code, done.stderr.decode()
+    return done
+
+
+def ask(home: Path, *args: str) -> Any:
+    """A question's answer as JSON, which is all that may stand on stdout."""
+    return json.loads(headway(home, *args, "--format", "json").stdout)
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    """A home that holds the shipped sample, and what ingesting it printed."""
+    home = tmp_path_factory.mktemp("cli") / "home"
+    return home, process(home, "ingest", str(SAMPLE))
+
+
+@pytest.fixture(scope="module")
+def home(ingested: tuple[Path, Done]) -> Path:
+    """A home that holds the shipped sample; tests leave it as it is."""
+    return ingested[0]
+
+
+@pytest.fixture
+def own_home(home: Path, tmp_path: Path) -> Path:
+    """A copy of that home, to be changed."""
+    return shutil.copytree(home, tmp_path / "own")
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which nothing was published yet."""
+    return tmp_path_factory.mktemp("empty") / "home"
+
+
+# Help ---------------------------------------------------------------------------------------------
+
+
+def test_help_names_every_command_and_no_other(empty: Path) -> None:
+    said = process(empty, "--help").stdout.decode()
+    named = set(re.findall(r"^│ (\w+) ", said, flags=re.MULTILINE))
+    assert named == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_has_the_options_that_it_is_said_to_have(command: str) -> None:
+    found = get_command(app).commands[command]  # type: ignore[attr-defined]
+    names = {
+        name for parameter in found.params for name in (*parameter.opts, *parameter.secondary_opts)
+    }
+    assert names - {"--refresh"} == COMMANDS[command]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_and_each_of_its_options_say_what_they_are_for(command: str) -> None:
+    found = get_command(app).commands[command]  # type: ignore[attr-defined]
+    assert found.help
+    assert all(parameter.help for parameter in found.params)
+
+
+def test_without_a_command_the_commands_are_shown(empty: Path) -> None:
+    assert b"ingest" in headway(empty, code=2).stdout
+
+
+# Ingesting ----------------------------------------------------------------------------------------
+
+
+def test_ingesting_tells_what_became_of_each_file(ingested: tuple[Path, Done]) -> None:
+    said = ingested[1].stdout.decode()
+    # 242 lines of lifecycle, 27,727 lines of steps.
+    assert re.search(r"trainers\.lifecycle\.jsonl +canonical +242 +242 +0 +0 +0", said)
+    assert re.search(r"trainers\.steps\.jsonl\.gz +canonical +27727 +27727 +0 +0 +0", said)
+    assert re.search(r"sacct_dup\.psv +slurm ", said)
+
+
+def test_ingesting_tells_what_was_derived_and_as_of_when(ingested: tuple[Path, Done]) -> None:
+    # 32 jobs in sacct, among them all that the training processes tell of.
+    said = ingested[1].stdout.decode()
+    assert re.search(r"derived 32 jobs, \d+ job-hours; data as of 2026-11-29 15:51:35 UTC", said)
+
+
+def test_what_was_passed_over_goes_to_stderr(ingested: tuple[Path, Done]) -> None:
+    said = ingested[1].stderr.decode()
+    assert "passed over" in said
+    assert "README.md" in said
+    assert "README.md" not in ingested[1].stdout.decode()
+
+
+def test_stderr_begins_with_no_empty_line(ingested: tuple[Path, Done]) -> None:
+    assert not ingested[1].stderr.startswith(b"\n")
+
+
+def test_ingesting_again_stores_nothing_and_changes_no_number(own_home: Path, home: Path) -> None:
+    again = ask(own_home, "ingest", str(SAMPLE))
+    assert [row["known"] for row in again] == [True] * 3
+    assert {row["new"] for row in again} == {0}
+    assert ask(own_home, "ledger") == ask(home, "ledger")
+
+
+def test_without_a_refresh_records_are_stored_and_nothing_is_published(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    steps = str(SAMPLE / "trainers.steps.jsonl.gz")
+    (row,) = ask(home, "ingest", "--no-refresh", steps)
+    assert row == {
+        "path": steps,
+        "source": "canonical",
+        "read": 27727,
+        "new": 27727,
+        "duplicate": 0,
+        "dropped_fields": 0,
+        "quarantined": 0,
+        "known": False,
+    }
+    assert b"nothing was published" in headway(home, "ledger", code=1).stderr
+    headway(home, "refresh")
+    assert ask(home, "job", "29")["instrumented"]
+
+
+# Answers ------------------------------------------------------------------------------------------
+
+
+def test_a_job_as_json(home: Path) -> None:
+    answer = ask(home, "job", "19")
+    assert list(answer) == [
+        *("job", "tier", "tenant", "gpus", "state", "instrumented", "as_of_us", "wall_us"),
+        *("useful_us", "goodput", "gap_us", "residual_us", "loss"),
+    ]
+    assert {list(row) == ["category", "component", "cause", "us"] for row in answer["loss"]} == {
+        True
+    }
+    # sacct: 15:32:02 to 15:51:35; no GPU in its TRES.
+    assert answer["wall_us"] == (19 * 60 + 33) * S
+    assert (answer["tier"], answer["tenant"], answer["gpus"]) == ("batch", "research", None)
+    assert (answer["state"], answer["instrumented"]) == ("completed", True)
+    assert answer["useful_us"] + answer["gap_us"] == answer["wall_us"]
+    assert answer["goodput"] == pytest.approx(answer["useful_us"] / answer["wall_us"])
+    assert answer["residual_us"] == 0
+    assert sum(row["us"] for row in answer["loss"]) == answer["gap_us"]
+
+
+def test_a_job_without_steps_has_no_goodput(home: Path) -> None:
+    answer = ask(home, "job", "1")
+    assert answer["goodput"] is None
+    assert not answer["instrumented"]
+    assert (answer["wall_us"], answer["residual_us"]) == (455 * S, 0)
+
+
+def test_a_job_that_never_ran_has_no_wall(home: Path) -> None:
+    answer = ask(home, "job", "16")
+    assert [answer[name] for name in ("wall_us", "goodput", "gap_us", "residual_us")] == [None] * 4
+    assert answer["loss"] == []
+    said = headway(home, "job", "16").stdout.decode()
+    assert "None" not in said
+
+
+def test_the_ledger_as_json(home: Path) -> None:
+    rows = ask(home, "ledger")
+    assert {tuple(row) for row in rows} == {
+        ("job", "hour_us", "category", "component", "cause", "us")
+    }
+    assert all(row["us"] > 0 and row["hour_us"] % HOUR == 0 for row in rows)
+    of_one = ask(home, "ledger", "--job", "19")
+    assert of_one == [row for row in rows if row["job"] == "19"]
+    assert sum(row["us"] for row in of_one) == (19 * 60 + 33) * S
+
+
+def test_restarts_as_json(home: Path) -> None:
+    rows = ask(home, "restarts", "--job", "19")
+    assert list(rows[0]) == [
+        *("job", "detected_us", "recovered_us", "cause", "outcome", "basis", "attempts_used"),
+        *("interruptions", "lost_steps", "time_to_restart_us", "components"),
+    ]
+    assert list(rows[0]["components"]) == ["detect", "requeue", "launch", "load", "first_step"]
+    assert [row["cause"] for row in rows] == ["preemption", "hardware", "hardware"]
+    assert rows == [row for row in ask(home, "restarts") if row["job"] == "19"]
+
+
+def test_queue_waits_as_json(home: Path) -> None:
+    answer = ask(home, "queue")
+    assert list(answer) == ["interactive", "standard", "batch"]
+    assert {tuple(row) for row in answer.values()} == {
+        (
+            *("jobs", "censored", "p50_us", "p90_us", "p95_us", "p99_us", "max_us"),
+            *("target_us", "within_target"),
+        )
+    }
+    assert answer["interactive"]["target_us"] == 300 * S
+    assert answer["batch"]["target_us"] is None
+    # QOS of the jobs in sacct: 6 interactive, 9 standard, 17 batch, of which 16 never started.
+    assert {tier: row["jobs"] for tier, row in answer.items()} == {
+        "interactive": 6,
+        "standard": 9,
+        "batch": 17,
+    }
+    assert answer["batch"]["censored"] == 1
+
+
+def test_quality_as_json(home: Path) -> None:
+    answer = ask(home, "quality")
+    assert list(answer) == ["as_of_us", "coverage", "quarantine", "findings"]
+    # No TRES names a GPU, so each job weighs one: its wall.
+    covered = answer["coverage"]
+    assert list(covered) == ["gpu_us", "instrumented_gpu_us", "share"]
+    assert covered["gpu_us"] == sum(row["us"] for row in ask(home, "ledger"))
+    assert answer["quarantine"] == []
+    unknown = [row["job"] for row in answer["findings"] if row["finding"] == "GPUs unknown"]
+    assert len(unknown) == 32
+
+
+def flat(answer: Any) -> list[dict[str, Any]]:
+    """The rows of an answer's CSV and Parquet."""
+    if isinstance(answer, list):
+        rows = answer
+    elif "loss" in answer:
+        rows = answer["loss"]
+    elif "findings" in answer:
+        rows = answer["findings"]
+    else:
+        rows = [{"tier": tier} | row for tier, row in answer.items()]
+    return [
+        {name: value for name, value in row.items() if name != "components"}
+        | {f"{part}_us": us for part, us in row.get("components", {}).items()}
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+def test_csv_and_parquet_say_what_the_json_says(home: Path, question: tuple[str, ...]) -> None:
+    rows = flat(ask(home, *question))
+    assert rows
+    text = headway(home, *question, "--format", "csv").stdout.decode()
+    as_text = [{k: "" if v is None else str(v) for k, v in row.items()} for row in rows]
+    assert list(csv.DictReader(io.StringIO(text))) == as_text
+    binary = headway(home, *question, "--format", "parquet").stdout
+    assert pq.read_table(pa.BufferReader(binary)).to_pylist() == rows
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+def test_a_table_says_as_of_when_it_holds(home: Path, question: tuple[str, ...]) -> None:
+    done = headway(home, *question)
+    assert done.stdout.decode().rstrip().endswith("data as of 2026-11-29 15:51:35 UTC")
+    assert done.stderr == b""
+
+
+def test_a_table_is_shown_where_the_terminal_knows_no_unicode(home: Path) -> None:
+    said = process(home, "job", "19", PYTHONIOENCODING="ascii").stdout.decode("ascii")
+    assert "16.5 %" in said
+
+
+def test_a_reader_that_stops_reading_is_no_fault(home: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        done = process(home, "ledger", "--format", "csv", code=1, stdout=write_end)
+    finally:
+        os.close(write_end)
+    assert done.stderr == b""
+
+
+def test_an_answer_that_cannot_be_written_is_told_in_a_line(home: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full here")
+    with full.open("wb") as out:
+        done = process(home, "ledger", code=1, stdout=out)
+    assert b"No space left" in done.stderr
+
+
+# Refreshing ---------------------------------------------------------------------------------------
+
+
+def test_what_was_published_as_of_a_moment_says_so_and_a_refresh_restores_it(
+    own_home: Path, home: Path
+) -> None:
+    refreshed = ask(own_home, "refresh", "--as-of", "2026-11-29T15:35:00Z")
+    assert refreshed["as_of_us"] == 1_795_966_500 * S
+    said = headway(own_home, "job", "19").stdout.decode()
+    assert "data as of 2026-11-29 15:35:00 UTC (as asked; later records were not read)" in said
+    answer = ask(own_home, "job", "19")
+    # 2026-11-29T15:35:00Z is 1,795,966,500 s after 1970. Job 19 ran since 15:32:02, was preempted
+    # at 15:34:32, and waits: 178 s, and its restart is open.
+    assert answer["as_of_us"] == 1_795_966_500 * S
+    assert answer["wall_us"] == 178 * S
+    assert [row["outcome"] for row in ask(own_home, "restarts", "--job", "19")] == ["open"]
+    # Job 23 was submitted and had not started; job 27 had not been submitted.
+    assert ask(own_home, "job", "23")["wall_us"] is None
+    headway(own_home, "job", "27", code=2)
+    headway(own_home, "refresh")
+    assert "as asked" not in headway(own_home, "job", "19").stdout.decode()
+    assert ask(own_home, "ledger") == ask(home, "ledger")
+
+
+def test_a_rebuild_changes_no_number(own_home: Path, home: Path) -> None:
+    headway(own_home, "refresh", "--rebuild")
+    for question in QUESTIONS:
+        assert ask(own_home, *question) == ask(home, *question)
+
+
+# Which home ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_the_home_that_is_given_goes_before_the_environment_s(
+    home: Path, empty: Path, place: str
+) -> None:
+    given = ("--home", str(home))
+    words = (*given, "job", "19") if place == "before" else ("job", "19", *given)
+    assert ask(empty, *words)["job"] == "19"
+
+
+def test_the_home_may_be_relative(home: Path) -> None:
+    done = headway(home, "--home", home.name, "job", "19", HEADWAY_HOME="elsewhere")
+    assert b"Job 19" in done.stdout
+
+
+def test_without_any_home_it_is_dot_headway_here(home: Path, tmp_path: Path) -> None:
+    (tmp_path / ".headway").symlink_to(home)
+    done = headway(tmp_path / "x", "job", "19", HEADWAY_HOME="")
+    assert b"Job 19" in done.stdout
+
+
+def test_a_question_makes_no_home(tmp_path: Path) -> None:
+    mistyped = tmp_path / "mistyped"
+    assert str(mistyped).encode() in headway(mistyped, "ledger", code=1).stderr
+    assert not mistyped.exists()
+
+
+# What goes wrong ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+def test_a_question_before_anything_was_published_fails_and_says_what_to_do(
+    empty: Path, question: tuple[str, ...]
+) -> None:
+    done = headway(empty, *question, code=1)
+    assert b"headway ingest" in done.stderr
+    assert done.stdout == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("job", "20x"), "did you mean 20"),
+        (("ledger", "--job", "nope"), "nope: no such job"),
+        (("restarts", "--job", "nope"), "nope: no such job"),
+        (("job", ""), "no such job"),
+        (("job",), "Missing argument"),
+        (("jobs",), "No such command"),
+        (("ledger", "--format", "xml"), "'xml' is not one of"),
+        (("ledger", "--jobs", "19"), "No such option"),
+        (("ledger", "19"), "unexpected extra argument"),
+        (("refresh", "--as-of", "yesterday"), "say it like 2026-10-01T12:00:00Z"),
+        (("refresh", "--as-of", "2026-11-29T15:35:00"), "with an offset"),
+        (("refresh", "--as-of", "1969-11-29T15:35:00Z"), "outside the years"),
+        (("ingest",), "Missing argument"),
+        (("ingest", "absent.jsonl"), "absent.jsonl: no such file"),
+        (("ingest", str(SAMPLE), "--source", "sge"), "not one of auto, canonical, slurm, mlperf"),
+        (("ingest", str(SAMPLE), "--timezone", "Mars/Base"), "no such zone"),
+        (("ingest", str(SAMPLE), "--timezone", "../../etc/passwd"), "no such zone"),
+        (("ingest", str(SAMPLE / "README.md")), "no source recognises this file"),
+    ],
+    ids=lambda value: " ".join(value)[-50:] if isinstance(value, tuple) else "",
+)
+def test_a_wrong_word_is_a_fault_of_usage_and_is_told(
+    home: Path, words: tuple[str, ...], told: str
+) -> None:
+    done = headway(home, *words, code=2)
+    said = " ".join(done.stderr.decode().replace("│", " ").split())
+    assert told in said
+
+
+@pytest.mark.parametrize("words", [("queue",), ("refresh",)], ids=" ".join)
+def test_a_policy_with_an_unknown_key_is_a_fault_of_usage(
+    own_home: Path, words: tuple[str, ...]
+) -> None:
+    policy = (ROOT / "metrics" / "slo.yaml").read_text(encoding="utf-8")
+    (own_home / "slo.yaml").write_text(policy + "silent: 5\n", encoding="utf-8")
+    said = headway(own_home, *words, code=2).stderr.decode()
+    assert "slo.yaml" in said
+    assert "silent" in said
+
+
+def test_a_site_s_policy_renames_its_tiers(own_home: Path) -> None:
+    (own_home / "slo.yaml").write_text(
+        "tiers: [{name: urgent, rank: 1, preemptible: false, queue_limit_s: 5,"
+        " aliases: [interactive]}]\nsilent_after_s: 3600\n",
+        encoding="utf-8",
+    )
+    headway(own_home, "refresh")
+    answer = ask(own_home, "queue")
+    assert list(answer) == ["urgent", "batch", "standard"]
+    # Waits to the first step: 0 s and 5 s of 2 and 15, more of the other four; under 5 s is 1 of 6.
+    assert answer["urgent"]["within_target"] == pytest.approx(1 / 6)
+
+
+def test_a_home_that_cannot_be_a_directory_is_a_fault_of_usage(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for words in (("ledger",), ("refresh",)):
+        headway(tmp_path / "file", *words, code=2)
+        headway(tmp_path / "home", *words, "--home", "file/below", code=2)
+
+
+# The demonstration --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home in which the demonstration ran, and what it printed."""
+    home = tmp_path_factory.mktemp("demo") / "home"
+    return home, process(home, "demo").stdout.decode()
+
+
+def test_the_demonstration_tells_the_mission_s_run(demo: tuple[Path, str]) -> None:
+    # 504 h of wall, 96 h lost: 408 / 504 = 80.95 %; a tenth of 504 h is 50.4 h, and 45.6 h more.
+    said = " ".join(demo[1].split())
+    assert re.search(r"three-weeks mission-70b standard 512 21 d 00 h 81\.0 %", said)
+    assert "allowed job three-weeks a loss of 50.4 h; it lost 96.0 h: 45.6 h over" in said
+    assert "Not useful: 4 d 00 h, residual 0 µs" in said
+
+
+def test_the_mission_s_run_is_exact(demo: tuple[Path, str]) -> None:
+    answer = ask(demo[0], "job", "three-weeks")
+    assert answer["wall_us"] == 504 * HOUR
+    assert answer["gap_us"] == 96 * HOUR
+    assert answer["useful_us"] == 408 * HOUR
+    assert answer["residual_us"] == 0
+    assert sum(row["us"] for row in answer["loss"]) == 96 * HOUR
+    restarts = ask(demo[0], "restarts", "--job", "three-weeks")
+    assert len(restarts) == 11
+    assert {row["outcome"] for row in restarts} == {"recovered"}
+
+
+def test_the_demonstration_runs_in_a_home_that_is_in_use(demo: tuple[Path, str]) -> None:
+    home, before = demo
+    assert headway(home, "demo").stdout.decode() == before
