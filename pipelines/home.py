@@ -20,12 +20,14 @@ class Home:
     def at(cls, given: Path | None = None) -> "Home":
         """The home that was given, else HEADWAY_HOME, else `.headway` here; it need not exist.
 
-        Raises UsageError where it is a file.
+        Raises UsageError where it is a file, or would lie below one.
         """
         root = given or Path(os.environ.get("HEADWAY_HOME") or DEFAULT_HOME)
-        if root.exists() and not root.is_dir():
-            raise UsageError(f"--home {root}: is a file, not a directory")
-        return cls(root.resolve())
+        root = root.resolve()
+        nearest = next(place for place in (root, *root.parents) if place.exists())
+        if not nearest.is_dir():
+            raise UsageError(f"--home {root}: {nearest} is a file, not a directory")
+        return cls(root)
 
     @classmethod
     def open(cls, given: Path | None = None) -> "Home":
