@@ -1,6 +1,8 @@
 # make demo   build the environment, ingest the shipped sample and show what Headway answers
 # make test   build what is needed, check format, lint and types, run every test
+# make fuzz   compare the models with a plain reading of the rules, over many more random streams
 # make bench  measure: ratios, printed from one run
+# make clean  remove what make built
 # make help   these lines
 
 TOOLS := .tools

@@ -175,8 +175,10 @@ def quality(mart: Mart) -> dict[str, Any]:
         "as_of_us": mart.meta().as_of_us,
         "coverage": covered | {"share": share(covered["instrumented_gpu_us"], covered["gpu_us"])},
         "quarantine": mart.rows(
-            "select reason, count(*) as records, min(path) as first_path, min(line) as first_line"
-            " from quarantine group by reason order by records desc, reason"
+            "select split_part(reason, ':', 1) as reason, count(*) as records,"
+            " min(reason) as example, arg_min(path, reason) as example_path,"
+            " arg_min(line, reason) as example_line"
+            " from quarantine group by split_part(reason, ':', 1) order by records desc, reason"
         ),
         "findings": mart.rows(
             "select finding, job, attempt, count, detail from findings"
@@ -192,4 +194,6 @@ def _job_facts(mart: Mart, name: str) -> dict[str, Any]:
     known = [row["job"] for row in mart.rows("select job from jobs")]
     close = difflib.get_close_matches(name, known, n=3)
     hint = f"; did you mean {', '.join(close)}?" if close else ""
+    if mart.meta().as_of_given:
+        hint += "; later records were not read (`headway refresh` reads all)"
     raise UsageError(f"{name}: no such job among {len(known)}{hint}")

@@ -98,6 +98,8 @@ def ingest(
     else:
         show.print_data(rows, (*tables.SUMMARY, "known"), how)
     tables.print_notes(report)
+    if not (report.summaries or report.failures):
+        raise UsageError("no complete file that a source recognises in what was named")
     if report.failures:
         raise UsageError("; ".join(str(failure) for failure in report.failures))
 

@@ -25,6 +25,7 @@ MODELS_VERSION = 1
 DERIVED = (
     "refreshes",
     "job_facts",
+    "attempt_facts",
     "labels",
     "baselines",
     "contexts",
@@ -129,6 +130,7 @@ class Derivation:
             f"create or replace temp view painted_steps as {sql.read('staging/painted_steps')}"
         )
         self._replace_jobs("job_facts", "from (select *, unended as open from walls)")
+        self._replace_jobs("attempt_facts", "from attempts")
 
     def labels(self) -> None:
         """What time without a painted step counts as, at every moment of each job at work."""

@@ -52,11 +52,6 @@ class Home:
         return self.root / "mart"
 
     @property
-    def dagster(self) -> Path:
-        """Dagster's own storage."""
-        return self.root / "dagster"
-
-    @property
     def policy_file(self) -> Path:
         """The site's policy, which replaces the default whole where it exists."""
         return self.root / "slo.yaml"

@@ -76,6 +76,8 @@ def choose_source(name: str, path: Path) -> Source:
             raise UsageError(f"--source {name}: not one of auto, {', '.join(SOURCES)}")
         return SOURCES[name]
     source = recognise(path)
+    if source is None and path.stat().st_size == 0:
+        raise UnknownKind(f"{path}: is empty; there is nothing to ingest")
     if source is None:
         raise UnknownKind(
             f"{path}: no source recognises this file; if it is one of {', '.join(SOURCES)}, "

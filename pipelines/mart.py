@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from metrics.errors import HeadwayError, NothingPublished
 from pipelines.home import Home
@@ -40,10 +39,6 @@ class Mart:
         result = self._con.execute(query, params)
         names = [column[0] for column in result.description or []]
         return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-
-    def table(self, query: str, params: list[Any] | None = None) -> pa.Table:
-        """A query's rows as an Arrow table."""
-        return self._con.execute(query, params).to_arrow_table()
 
 
 @contextmanager

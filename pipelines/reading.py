@@ -20,7 +20,9 @@ import pyarrow as pa
 
 import sql
 from pipelines.records import (
+    STEP_COLUMNS,
     STEP_FIELDS,
+    STEP_TEXT_FIELDS,
     BadRecord,
     allowed_fields,
     check_lifecycle,
@@ -39,11 +41,9 @@ BLOCK_LINES = 200_000
 SMALLEST_BLOCK_LINES = 1_000
 """Below this a faulty block is not halved again but read line by line."""
 
-_TEXT_FIELDS = ("job", "ts", "straggler_node")
-_READ_FIELDS = tuple(name for name in STEP_FIELDS if name != "cluster")
-_STEP_COLUMNS = pa.schema(
+_STEP_SCHEMA = pa.schema(
     [("line", pa.int64()), ("raw", pa.string())]
-    + [(name, pa.string() if name in _TEXT_FIELDS else pa.float64()) for name in _READ_FIELDS]
+    + [(name, pa.string() if name in STEP_TEXT_FIELDS else pa.float64()) for name in STEP_COLUMNS]
     + [("ts_us", pa.int64())]
 )
 
@@ -105,10 +105,10 @@ def _take_bulk(con: duckdb.DuckDBPyConnection, bulk: Bulk, batch: Batch) -> bool
         con.execute(f"create or replace temp table judged_steps as {judged}", path)
         read, bad = one_row(con, "select count(*), count(reason) from judged_steps")
         doubtful = con.execute(sql.read("ingest/doubtful_names")).fetchall()
-        (dropped,) = one_row(con, bulk.dropped_fields, path) if bulk.dropped_fields else (0,)
+        dropped, truths = one_row(con, bulk.dropped_fields, path) if bulk.dropped_fields else (0, 0)
     except (duckdb.Error, UnicodeDecodeError):  # the latter: an error about bytes that are no text
         return False
-    if bad or doubtful:
+    if bad or doubtful or truths:
         return False
     con.execute(f"insert into incoming by name {sql.read('ingest/expanded_steps')}")
     batch.read += read
@@ -174,19 +174,19 @@ def _take_records(
 def _step_row(record: Record) -> dict[str, Any]:
     """The record's fields as parsed_steps has them. Raises BadRecord for one of a wrong kind."""
     fields = record.fields
-    row = {name: _step_value(name, fields.get(name)) for name in _READ_FIELDS}
+    row = {name: _step_value(name, fields.get(name)) for name in STEP_COLUMNS}
     return row | {"line": record.line, "raw": allowed_fields(fields)}
 
 
 def _step_value(name: str, value: object) -> object:
     if value is None:
         return None
-    if name in _TEXT_FIELDS:
+    if name in STEP_TEXT_FIELDS:
         try:
             return plain_text(value)
         except BadRecord as e:
             raise BadRecord(f"bad field {name}: {e}") from e
-    if not isinstance(value, (str, int, float)) or "_" in str(value):
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or "_" in str(value):
         raise BadRecord(f"bad field {name}: not a number")
     try:
         return float(value)
@@ -195,7 +195,7 @@ def _step_value(name: str, value: object) -> object:
 
 
 def _judge(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], batch: Batch) -> None:
-    table = pa.Table.from_pylist(rows, schema=_STEP_COLUMNS)
+    table = pa.Table.from_pylist(rows, schema=_STEP_SCHEMA)
     con.register("parsed_steps", table)
     con.execute(f"create or replace temp table judged_steps as {sql.read('ingest/judged_steps')}")
     con.unregister("parsed_steps")

@@ -326,13 +326,34 @@ STEP_FIELDS = (
 )
 """The allow-list of the step stream."""
 
-ALLOWED = frozenset({"event", "ts", *FIELDS, *STEP_FIELDS})
+STEP_TEXT_FIELDS = ("job", "ts", "straggler_node")
+"""Those of its fields that are text; the others are numbers."""
+
+STEP_COLUMNS = tuple(name for name in STEP_FIELDS if name != "cluster")
+"""Those of its fields that are read (a job's cluster is that of its submission)."""
+
+UNKNOWN_EVENT_FIELDS = ("event", "ts", "job", "attempt", "cluster")
+"""What may be kept of a lifecycle record whose event nobody knows."""
 
 
 def allowed_fields(fields: Mapping[str, Any]) -> str:
-    """What quarantine may keep of a record that is none: its allow-listed fields, as JSON."""
-    kept = {k: v if _is_plain(v) else "…" for k, v in fields.items() if k in ALLOWED}
+    """What quarantine may keep of a record that is none, as JSON.
+
+    Only the fields that its own kind of record may have, so that what would have been dropped from
+    a good record is not kept of a bad one.
+    """
+    kept = {k: fields[k] if _is_plain(fields[k]) else "…" for k in _allowed(fields) if k in fields}
     return json.dumps(kept, ensure_ascii=True, default=str)[:MAX_TEXT]
+
+
+def _allowed(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    if "event" not in fields:
+        return STEP_FIELDS
+    name = fields["event"]
+    event = EVENTS.get(name) if isinstance(name, str) else None
+    if event is None:
+        return UNKNOWN_EVENT_FIELDS
+    return ("event", "ts", "cluster", *event.required, *event.optional)
 
 
 def _is_plain(value: object) -> bool:

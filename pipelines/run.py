@@ -64,8 +64,6 @@ def run(
             )
     except dg.DagsterError as e:
         raise _ours(e) from e
-    except HeadwayError:
-        raise
     return report
 
 

@@ -90,8 +90,10 @@ def bar(ratio: float, width: int = 24) -> str:
 
 
 def reached(us: int | None, longest_us: int | None) -> str:
-    """A quantile; one that was never reached is more than the longest age."""
-    return f"> {duration(longest_us)}" if us is None else duration(us)
+    """A quantile; one that was never reached is more than the longest age, if there is any."""
+    if us is None and longest_us is not None:
+        return f"> {duration(longest_us)}"
+    return duration(us)
 
 
 def text(value: object) -> str:

@@ -39,7 +39,7 @@ def print_refreshed(refreshed: "Refreshed | None") -> None:
     """How much a refresh derived, and as of when."""
     if refreshed is not None:
         console().print(
-            f"derived {refreshed.jobs} jobs, {refreshed.hours} job-hours;"
+            f"jobs derived: {refreshed.jobs}, job-hours: {refreshed.hours};"
             f" data as of {moment(refreshed.as_of_us)} UTC"
         )
 
@@ -148,7 +148,7 @@ def print_restarts(rows: list[dict[str, Any]], times: dict[str, Any]) -> None:
             moment(row["detected_us"]),
             row["cause"],
             row["outcome"],
-            duration(row["time_to_restart_us"]),
+            duration(row["time_to_restart_us"]) if row["recovered_us"] else "not recovered",
             *(duration(row["components"][part]) for part in answers.RESTART_COMPONENTS),
             text(row["lost_steps"]),
         ]
@@ -170,7 +170,7 @@ def print_restarts(rows: list[dict[str, Any]], times: dict[str, Any]) -> None:
     out = console()
     print_table("Restarts", heads, cells)
     out.print(
-        f"{times['restarts']} restarts, {times['censored']} of them not recovered;"
+        f"restarts: {times['restarts']}, not recovered: {times['censored']};"
         f" p50 {reached(times['p50_us'], times['max_us'])},"
         f" p90 {reached(times['p90_us'], times['max_us'])}",
         markup=False,
@@ -181,15 +181,21 @@ def print_quality(answer: dict[str, Any]) -> None:
     """Coverage, quarantine by reason with an example of each, and what looks odd."""
     out = console()
     out.print(
-        f"Coverage: {percent(answer['coverage']['share'])} of GPU time is instrumented",
+        f"Coverage (instrumented share of GPU time): {percent(answer['coverage']['share'])}",
         style="bold",
     )
     rejected = [
-        [row["reason"], str(row["records"]), row["first_path"], text(row["first_line"])]
+        [
+            row["reason"],
+            str(row["records"]),
+            row["example"],
+            row["example_path"],
+            text(row["example_line"]),
+        ]
         for row in answer["quarantine"]
     ]
-    reasons = ("~reason", ">records", "~for example in", ">line")
-    print_table(f"Quarantine: {len(rejected)} reasons", reasons, rejected)
+    reasons = ("reason", ">records", "~for example", "~in", ">line")
+    print_table(f"Quarantine, by reason: {len(rejected) or 'nothing'}", reasons, rejected)
     kinds: dict[str, list[dict[str, Any]]] = {}
     for row in answer["findings"]:
         kinds.setdefault(row["finding"], []).append(row)

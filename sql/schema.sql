@@ -142,6 +142,17 @@ create table if not exists job_facts (
   last_step_us bigint
 );
 
+-- Grain: an attempt that has steps (see staging/attempts).
+create table if not exists attempt_facts (
+  job_id integer not null,
+  attempt integer not null,
+  steps bigint not null,
+  first_ts_us bigint not null,
+  last_ts_us bigint not null,
+  min_step bigint not null,
+  max_step bigint not null
+);
+
 -- Grain: a stretch of a job's time with one label, from start_us to the next row's start_us. The
 -- label is what time without a painted step counts as; category is null outside the wall.
 create table if not exists labels (

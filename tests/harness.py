@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 
+import sql
 from metrics.policy import load_policy
 from pipelines.derive import Refreshed, refresh
 from pipelines.ingest import Summary, choose_source, ingest_file
@@ -138,6 +139,7 @@ def answers(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "restarts": restarts(con),
         "waits": waits(con),
         "walls": walls(con),
+        "findings": con.execute(sql.read("published/findings")).fetchall(),
         "parts": con.execute(
             "select job, part, reason, us from wait_parts join jobs using (job_id) order by all"
         ).fetchall(),

@@ -568,5 +568,5 @@ def test_good_files_are_published_though_a_bad_one_is_among_them(home: Path) -> 
     assert new[:2] == [2, 1]
     assert 50 < new[2] < 150
     shown = headway(home, "quality", "--format", "json")
-    told = {row["reason"]: row["first_line"] for row in json.loads(shown.stdout)["quarantine"]}
+    told = {row["reason"]: row["example_line"] for row in json.loads(shown.stdout)["quarantine"]}
     assert told == {"not_utf8": 2, "not_json": 3, "truncated_file": new[2] + 1}

@@ -17,16 +17,11 @@ import duckdb
 import pyarrow.parquet as pq
 
 from metrics.errors import UnreadableInput
-from pipelines.records import STEP_FIELDS
+from pipelines.records import STEP_COLUMNS, STEP_FIELDS, STEP_TEXT_FIELDS
 from pipelines.sources import Record, Reject, Settings
 from pipelines.sources.text import MAX_LINE_BYTES, head, lines
 
-_TEXT_FIELDS = ("job", "ts", "straggler_node")
-_STEP_TYPES = {
-    name: "varchar" if name in _TEXT_FIELDS else "double"
-    for name in STEP_FIELDS
-    if name != "cluster"
-}
+_STEP_TYPES = {name: "varchar" if name in STEP_TEXT_FIELDS else "double" for name in STEP_COLUMNS}
 _NUMERIC = re.compile(r"DOUBLE|FLOAT|DECIMAL|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
 
 
@@ -34,9 +29,10 @@ _NUMERIC = re.compile(r"DOUBLE|FLOAT|DECIMAL|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?"
 class Bulk:
     """How DuckDB reads a file of steps whole.
 
-    `steps` is a query with the columns of parsed_steps; `dropped_fields` one that counts the fields
-    outside the allow-list, None where the format tells that there are none. Both take the
-    parameter $path, and raise where the file holds something that is no step.
+    `steps` is a query with the columns of parsed_steps. `dropped_fields` is one that counts the
+    fields outside the allow-list, and the records that may hold a truth value (which DuckDB reads
+    as a number, and which is none); None where the format tells that there are neither. Both take
+    the parameter $path, and raise where the file holds something that is no step.
     """
 
     path: str
@@ -187,7 +183,8 @@ def bulk_json(path: Path) -> Bulk:
         steps=f"select *, null::bigint as ts_us from read_json($path, {options}, "
         f"columns = {{{columns}}})",
         dropped_fields=f"select sum(len(list_filter(json_keys(json), lambda key: key not in "
-        f"({allowed})))) from {raw} where json_type(json) = 'OBJECT'",
+        f"({allowed})))), count(*) filter (contains(json, 'true') or contains(json, 'false'))"
+        f" from {raw} where json_type(json) = 'OBJECT'",
         lines_may_be_read_apart=True,
     )
 
@@ -211,7 +208,7 @@ def _bulk_parquet(path: Path) -> Bulk | None:
     return Bulk(
         path=_unglobbed(path),
         steps=f"select {', '.join(columns)} from read_parquet($path)",
-        dropped_fields=f"select {' + '.join(extra)} from read_parquet($path)" if extra else None,
+        dropped_fields=f"select {' + '.join(extra)}, 0 from read_parquet($path)" if extra else None,
     )
 
 

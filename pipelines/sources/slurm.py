@@ -160,11 +160,19 @@ class Slurm:
             try:
                 run = _run(line, row, columns, settings)
             except _Bad as e:
-                yield Reject(line, str(e), row)
+                yield Reject(line, str(e), _kept(row, columns))
             else:
                 runs += [run] if run else []
         for job in _jobs(runs):
             yield from _job_records(job)
+
+
+def _kept(row: str, columns: tuple[str, ...]) -> str:
+    """What quarantine may hold of a row: of one that fits its columns, only those used here."""
+    values = row.split("|")
+    if len(values) != len(columns):
+        return row
+    return "|".join(v for name, v in zip(columns, values, strict=True) if name in KNOWN_COLUMNS)
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -280,12 +288,15 @@ def _ran(fields: dict[str, str], state: str, start: datetime | None, end: dateti
 
 
 def _tier(fields: dict[str, str], policy: Policy) -> str:
-    """The tier that the policy knows the QOS by, else the partition; else their own names."""
-    qos, partition = fields.get("qos", ""), fields.get("partition", "")
-    for name in (qos, partition):
+    """The tier that the policy knows the QOS by, else the partition; else their own names.
+
+    A waiting job may name several partitions: the first that the policy knows, else the first.
+    """
+    qos, partitions = fields.get("qos", ""), fields.get("partition", "").split(",")
+    for name in (qos, *partitions):
         if tier := policy.tier(name):
             return tier.name
-    return partition or qos or "unknown"
+    return partitions[0] or qos or "unknown"
 
 
 def _gpus(fields: dict[str, str]) -> int | None:

@@ -1,10 +1,5 @@
 -- Grain: something in a job's records that deserves a look: what (finding), how often, and in words.
 with seen as (select max(as_of_us) as as_of_us from refreshes),
-attempts as (
-  select job_id, attempt, sum(steps) as steps, min(min_step) as min_step, max(max_step) as max_step,
-    max(last_ts_us) as last_ts_us
-  from step_groups, seen where last_ts_us <= as_of_us group by job_id, attempt
-),
 loaded as (
   select job_id, attempt, arg_max(step, (ts_us, record_key)) as step
   from events, seen where event = 'checkpoint_loaded' and ts_us <= as_of_us group by job_id, attempt
@@ -12,6 +7,11 @@ loaded as (
 stopped as (
   select job_id, attempt, min(ts_us) as ts_us from events, seen
   where event = 'interruption' and ts_us <= as_of_us
+  group by job_id, attempt
+),
+allocated as (
+  select job_id, attempt, count(distinct ts_us) as allocations from events, seen
+  where event = 'resources_allocated' and ts_us <= as_of_us
   group by job_id, attempt
 ),
 painted as (
@@ -30,17 +30,25 @@ found as (
   select job_id, attempt, 'steps after an interruption', 1,
     'steps go on for ' || round((a.last_ts_us - s.ts_us) / 1e6, 3)
       || ' s after the interruption of their attempt'
-  from attempts a join stopped s using (job_id, attempt)
+  from attempt_facts a join stopped s using (job_id, attempt)
   where a.last_ts_us > s.ts_us + 60000000
   union all
   select job_id, attempt, 'step numbers jump', max_step - min_step + 1 - steps,
     'step numbers missing between ' || min_step || ' and ' || max_step
-  from attempts where max_step - min_step + 1 > steps
+  from attempt_facts where max_step - min_step + 1 > steps
   union all
   select job_id, attempt, 'resume contradicts checkpoint_loaded', 1,
     'the first step is ' || a.min_step || ', the checkpoint loaded was of step ' || l.step
-  from attempts a join loaded l using (job_id, attempt)
+  from attempt_facts a join loaded l using (job_id, attempt)
   where l.step <> a.min_step - 1 and not (l.step = 0 and a.min_step = 0)
+  union all
+  select job_id, attempt, 'attempt allocated twice', allocations,
+    'two runs have one attempt number: scheduler records exported in pieces? Export all runs at once'
+  from allocated where allocations > 1
+  union all
+  select job_id, null, 'started before it was submitted', 1,
+    'its queue wait is negative: clocks differ, or the submission was recorded late'
+  from queue_waits where wait_us < 0
   union all
   select job_id, null, 'silent', 1,
     'nothing was heard of it for longer than the policy allows; its end is its last record'
