@@ -30,6 +30,7 @@ DERIVED = (
     "baselines",
     "contexts",
     "painted_sums",
+    "painted_gaps",
     "painted_pieces",
     "unpainted",
     "ledger",
@@ -127,7 +128,8 @@ class Derivation:
         ):
             self._temp(name)
         self.con.execute(
-            f"create or replace temp view painted_steps as {sql.read('staging/painted_steps')}"
+            "create or replace temp macro painted_steps(placed) as table"
+            f" {sql.read('staging/painted_steps')}"
         )
         self._replace_jobs("job_facts", "from (select *, unended as open from walls)")
         self._replace_jobs("attempt_facts", "from attempts")
@@ -163,17 +165,19 @@ class Derivation:
             "create or replace temp table dirty_contexts as select * from fresh_contexts"
             " except select * from contexts semi join work_jobs using (job_id)"
         )
-        self._temp("painted_groups")
+        self._temp("stretches")
+        self._temp("painted_stretches")
         con.execute(
             "create or replace temp table changed_hours as"
             " from label_changes union select job_id, hour_us from gone_groups"
             " union select job_id, hour_us from dirty_contexts"
             f" union select job_id, hour_us from painted_pieces where group_id in ({_REPLACED})"
         )
-        for name in ("contexts", "painted_sums", "painted_pieces"):
+        for name in ("contexts", "painted_sums", "painted_gaps", "painted_pieces"):
             con.execute(f"delete from {name} where group_id in ({_REPLACED})")
         con.execute("insert into contexts by name from dirty_contexts")
-        con.execute(f"insert into painted_sums by name {sql.read('staging/painted_sums')}")
+        for name in ("painted_sums", "painted_gaps"):
+            con.execute(f"insert into {name} by name {sql.read(f'staging/{name}')}")
         con.execute(
             f"create or replace temp table fresh_pieces as {sql.read('staging/painted_pieces')}"
         )
@@ -244,6 +248,10 @@ class Derivation:
         con.execute(
             "create or replace temp table stale_baselines as from baseline_inputs"
             " anti join baselines using (job_id, attempt, inputs)"
+        )
+        con.execute(
+            "create or replace temp table stale_groups as from baseline_groups"
+            " semi join stale_baselines using (job_id, attempt)"
         )
         self._temp("fresh_baselines")
         con.execute(

@@ -190,7 +190,7 @@ create table if not exists contexts (
   superseded_above bigint,              -- steps with a higher number were lost
   rework_category varchar,
   rework_cause varchar,
-  is_cut boolean not null               -- the hour has more than one label
+  cuts bigint[]                         -- where labels change inside the hour; null: nowhere
 );
 
 -- Grain: a step group: what its steps painted inside its own hour.
@@ -210,13 +210,22 @@ create table if not exists painted_sums (
   straggler_us hugeint not null,
   checkpoint_us hugeint not null,
   overhead_us hugeint not null,
-  gap_us hugeint not null,              -- unpainted, in an hour with one label
   rework_category varchar,
   rework_cause varchar
 );
 
+-- Grain: a stretch of an hour without a change of label, from start_us on: the time between a step
+-- group's steps in it that none of them painted (see painted_pieces for the rest).
+create table if not exists painted_gaps (
+  group_id integer not null,
+  job_id integer not null,
+  hour_us bigint not null,
+  start_us bigint not null,
+  us hugeint not null
+);
+
 -- Grain: a stretch of an hour: a part of a step that began in an earlier hour than it ended, or an
--- unpainted gap that does so or lies in an hour with several labels (part = gap).
+-- unpainted gap before the first step of an hour, or beyond a change of label (part = gap).
 create table if not exists painted_pieces (
   group_id integer not null,
   job_id integer not null,

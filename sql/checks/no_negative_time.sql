@@ -9,8 +9,8 @@ where us <= 0
 union all
 select j.job || ' in painted time at ' || make_timestamp(hour_us)::varchar
 from painted_sums semi join dirty_contexts using (group_id) join jobs j using (job_id)
-where least(useful_us, slow_us, rework_us, loader_us, straggler_us, checkpoint_us, overhead_us,
-  gap_us) < 0
+where least(useful_us, slow_us, rework_us, loader_us, straggler_us, checkpoint_us,
+  overhead_us) < 0
 union all
 select j.job || ' in a restart at ' || make_timestamp(detected_us)::varchar
 from restarts semi join work_jobs using (job_id) join jobs j using (job_id)

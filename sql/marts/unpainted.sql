@@ -23,9 +23,10 @@ labelled as (
   join label_hours l on l.job_id = g.job_id and l.hour_us = g.hour_us
     and l.start_us < g.end_us and g.start_us < l.end_us
   union all
-  select l.job_id, l.hour_us, l.span, l.category, l.component, l.cause, s.gap_us
-  from painted_sums s join label_hours l using (job_id, hour_us)
-  where s.gap_us > 0
+  select l.job_id, l.hour_us, l.span, l.category, l.component, l.cause, g.us
+  from painted_gaps g
+  join label_hours l on l.job_id = g.job_id and l.hour_us = g.hour_us
+    and l.start_us <= g.start_us and g.start_us < l.end_us
 )
 select job_id, hour_us, span, category, component, cause, sum(us) as us
 from labelled group by all

@@ -3,8 +3,7 @@
 with ranked as (
   select i.job_id, i.attempt, s.compute_us,
     row_number() over (partition by i.job_id, i.attempt order by s.ts_us, s.step) as place
-  from painted_steps s
-  join baseline_groups g using (group_id)
+  from painted_steps('stale_groups') s
   join stale_baselines i using (job_id, attempt)
 ),
 sorted as (

@@ -13,8 +13,10 @@ limits as (
   where base_us > 0 and coalesce(2 * p90_us <= 3 * base_us, true)
 ),
 cut_hours as (
-  select distinct job_id, start_us // 3600000000 * 3600000000 as hour_us from fresh_labels
-  where start_us % 3600000000 <> 0
+  select job_id, start_us // 3600000000 * 3600000000 as hour_us,
+    list(start_us order by start_us) as cuts
+  from fresh_labels where start_us % 3600000000 <> 0
+  group by all
 ),
 losing as (
   select g.group_id, a.superseded_above, category_of(a.rework_cause) as rework_category,
@@ -22,8 +24,8 @@ losing as (
   from seen_groups g join attempts a using (job_id, attempt)
   where g.max_step > a.superseded_above
 )
-select p.*, l.limit_us, x.superseded_above, x.rework_category, x.rework_cause,
-  c.job_id is not null as is_cut
+select p.* exclude (from_us, until_us), l.limit_us, x.superseded_above, x.rework_category, x.rework_cause,
+  c.cuts
 from placements p
 left join limits l on l.job_id = p.job_id and l.attempt = p.attempt
 left join cut_hours c on c.job_id = p.job_id and c.hour_us = p.hour_us

@@ -1,16 +1,11 @@
--- Grain: a stretch of an hour painted by a part of a step that crosses hours, or an unpainted gap.
-with apart as (
-  select p.group_id, c.job_id, c.rework_category, c.rework_cause, unnest(p.apart, recursive := true)
-  from painted_groups p join dirty_contexts c using (group_id)
-  where p.apart is not null
-),
-placed as (
-  select *,
-    start_us + loader_us as compute_from_us,
+-- Grain: a stretch of an hour painted by a part of a step that crosses hours, or an unpainted gap
+-- that may: that before the first step of an hour, or what reached beyond a change of label.
+with placed as (
+  select *, last_start_us as start_us, start_us + loader_us as compute_from_us,
     start_us + loader_us + useful_us + slow_us + rework_us as straggler_from_us
-  from apart
+  from painted_stretches join stretches using (stretch_id)
 ),
-stretches as (
+parts as (
   select group_id, job_id, part, category, component, cause, start_us, end_us
   from (
     select group_id, job_id, unnest([
@@ -31,16 +26,17 @@ stretches as (
         start_us: straggler_from_us + straggler_us + checkpoint_us,
         end_us: straggler_from_us + straggler_us + checkpoint_us + overhead_us}
     ], recursive := true)
-    from placed where is_crossing
+    from placed where is_opener and start_us < hour_us
   )
   union all
-  select group_id, job_id, 'gap', null, null, null, gap_start_us, gap_end_us
-  from placed where gap_start_us is not null
+  select group_id, job_id, 'gap', null, null, null,
+    case when is_opener then first_gap_start_us else until_us end, last_gap_end_us
+  from placed
 ),
 hourly as (
   select *, unnest(range(start_us // 3600000000, (end_us - 1) // 3600000000 + 1)) * 3600000000
     as hour_us
-  from stretches where end_us > start_us
+  from parts where end_us > start_us
 )
 select group_id, job_id, hour_us, greatest(start_us, hour_us) as start_us,
   least(end_us, hour_us + 3600000000) as end_us, part, category, component, cause

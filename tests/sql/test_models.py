@@ -226,9 +226,12 @@ def painted(
         "create table placements as select 7 as group_id, 0::bigint as hour_us,"
         " null::bigint as before_us, 0::bigint as wall_start_us, 10_000_000 as first_ts_us,"
         " 100_000_000::bigint as paint_until_us, null::bigint as seen_until_us,"
-        f" {suspensions}::struct(start_us bigint, end_us bigint)[] as suspensions"
+        f" {suspensions}::struct(start_us bigint, end_us bigint)[] as suspensions,"
+        " 0::bigint as from_us, 100_000_000::bigint as until_us"
     )
-    return yielded(con, "staging/painted_steps", columns)
+    con.execute(f"create macro painted_steps(placed) as table {sql.read('staging/painted_steps')}")
+    found = con.execute(f"select {columns} from painted_steps('placements') order by all")
+    return found.fetchall()
 
 
 FIRST = (10_000_000, None, 8_000_000)

@@ -11,7 +11,9 @@ LIFECYCLE = (
 )
 STEP = '{"job": "a", "attempt": 0, "step": 1, "ts": "2026-10-01T00:00:00Z", "duration_s": 1}\n'
 SACCT = "JobID|State|Submit|Start|End\n1|COMPLETED|2026-10-01T00:00:00|Unknown|Unknown\n"
-BARE_SACCT = "1|1|train|prod|COMPLETED|2026-10-01T00:00:00|2026-10-01T00:00:01|2026-10-01T00:00:02\n"
+BARE_SACCT = (
+    "1|1|train|prod|COMPLETED|2026-10-01T00:00:00|2026-10-01T00:00:01|2026-10-01T00:00:02\n"
+)
 MLLOG = ':::MLLOG {"key": "init_start", "time_ms": 1, "event_type": "INTERVAL_START"}\n'
 
 
