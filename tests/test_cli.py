@@ -169,7 +169,7 @@ def test_ingesting_tells_what_became_of_each_file(ingested: tuple[Path, Done]) -
 def test_ingesting_tells_what_was_derived_and_as_of_when(ingested: tuple[Path, Done]) -> None:
     # 32 jobs in sacct, among them all that the training processes tell of.
     said = ingested[1].stdout.decode()
-    assert re.search(r"derived 32 jobs, \d+ job-hours; data as of 2026-11-29 15:51:35 UTC", said)
+    assert re.search(r"jobs derived: 32, job-hours: \d+; data as of 2026-11-29 15:51:35 UTC", said)
 
 
 def test_what_was_passed_over_goes_to_stderr(ingested: tuple[Path, Done]) -> None:
