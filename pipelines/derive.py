@@ -128,7 +128,7 @@ class Derivation:
         ):
             self._temp(name)
         self.con.execute(
-            "create or replace temp macro painted_steps(placed) as table"
+            "create or replace temp macro painted_steps(those, placed) as table"
             f" {sql.read('staging/painted_steps')}"
         )
         self._replace_jobs("job_facts", "from (select *, unended as open from walls)")
@@ -165,8 +165,14 @@ class Derivation:
             "create or replace temp table dirty_contexts as select * from fresh_contexts"
             " except select * from contexts semi join work_jobs using (job_id)"
         )
-        self._temp("stretches")
-        self._temp("painted_stretches")
+        for name in (
+            "stretches",
+            "picked_steps",
+            "painted_stretches",
+            "unpicked_sums",
+            "unpicked_gaps",
+        ):
+            self._temp(name)
         con.execute(
             "create or replace temp table changed_hours as"
             " from label_changes union select job_id, hour_us from gone_groups"
@@ -253,6 +259,7 @@ class Derivation:
             "create or replace temp table stale_groups as from baseline_groups"
             " semi join stale_baselines using (job_id, attempt)"
         )
+        self._temp("early_steps")
         self._temp("fresh_baselines")
         con.execute(
             "delete from baselines where (job_id, attempt) in"

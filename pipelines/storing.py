@@ -143,7 +143,8 @@ def _rewrite_hours(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("insert into step_groups by name from fresh")
     con.execute(
         "insert into steps by name select group_id, step, ts_us, before_us, duration_us,"
-        " data_wait_us, straggler_us, checkpoint_us, overhead_us, straggler_node, file_id"
+        " data_wait_us, straggler_us, checkpoint_us, overhead_us, compute_us, gap_us,"
+        " straggler_node, file_id"
         " from placed join fresh using (job_id, hour_us, attempt) order by group_id, ts_us, step"
     )
     con.execute(

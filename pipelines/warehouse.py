@@ -16,7 +16,7 @@ WAIT_S = 120.0
 
 _POLL_S = 0.2
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised when a stored table changes its columns."""
 
 
@@ -50,6 +50,7 @@ def prepare(con: duckdb.DuckDBPyConnection) -> None:
             "the files again"
         )
     con.execute(sql.read("schema"))
+    con.execute(sql.read("macros"))
     if not tables:
         con.execute("insert into schema_version values (?)", [SCHEMA_VERSION])
 

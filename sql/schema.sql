@@ -68,7 +68,8 @@ create table if not exists events (
 
 -- Grain: the steps of one attempt that end in one hour of a job (a step belongs to the hour that
 -- holds its last microsecond). A group never changes: when an hour of a job gains or loses a step,
--- all its groups are replaced by new ones with new ids, so an id names content.
+-- all its groups are replaced by new ones with new ids, so an id names content, and what follows
+-- from its steps alone is summed up once: the settled ones (see steps).
 create table if not exists step_groups (
   group_id integer primary key,
   job_id integer not null,
@@ -79,10 +80,19 @@ create table if not exists step_groups (
   last_ts_us bigint not null,
   min_step bigint not null,
   max_step bigint not null,
-  head_begin_us bigint                  -- own beginning of the hour's first step, if it is here
+  head_begin_us bigint,                 -- own beginning of the hour's first step, if it is here
+  settled_steps bigint not null,
+  settled_clipped_steps bigint not null,
+  settled_loader_us hugeint not null,
+  settled_compute_us hugeint not null,
+  settled_straggler_us hugeint not null,
+  settled_checkpoint_us hugeint not null,
+  settled_overhead_us hugeint not null
 );
 
--- Grain: a step. No key is declared: ingestion keeps (job, attempt, step) unique.
+-- Grain: a step. No key is declared: ingestion keeps (job, attempt, step) unique. It is settled
+-- where the steps of its hour alone decide what it paints: another precedes it there, and what it
+-- reports of its components fits into it. Only then compute_us and gap_us are known.
 create table if not exists steps (
   group_id integer not null,
   step bigint not null,
@@ -93,6 +103,8 @@ create table if not exists steps (
   straggler_us bigint not null,
   checkpoint_us bigint not null,
   overhead_us bigint not null,
+  compute_us bigint,                    -- what its components leave of it
+  gap_us bigint,                        -- from before_us to where it begins
   straggler_node varchar,
   file_id integer not null
 );
@@ -186,7 +198,8 @@ create table if not exists contexts (
   paint_until_us bigint not null,
   seen_until_us bigint,                 -- as_of, where it cuts the group
   suspensions struct(start_us bigint, end_us bigint)[],
-  limit_us bigint,                      -- compute up to twice this is useful; null: no limit
+  is_plain boolean not null,            -- no suspension, end of the wall or as_of cuts into it
+  baseline_us bigint,                   -- compute up to twice this is useful; null: no limit
   superseded_above bigint,              -- steps with a higher number were lost
   rework_category varchar,
   rework_cause varchar,
@@ -258,17 +271,6 @@ create table if not exists ledger (
   cause varchar not null,
   us bigint not null
 );
-
--- A list or an object that was read as text is none (see pipelines/records.py for the same rule).
-create or replace temp macro is_storable_text(given) as
-  given <> '' and length(given) <= 4096 and not contains(given, chr(0))
-  and given[1] not in ('{', '[');
-
-create or replace temp macro category_of(cause) as case
-  when cause in ('preemption', 'maintenance') then cause
-  when cause in ('job_error', 'suspended', 'rollback') then 'job'
-  else 'restart'
-end;
 
 -- Grain: a restart (see marts/restarts).
 create table if not exists restarts (

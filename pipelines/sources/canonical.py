@@ -184,7 +184,7 @@ def bulk_json(path: Path) -> Bulk:
         f"columns = {{{columns}}})",
         dropped_fields=f"select sum(len(list_filter(json_keys(json), lambda key: key not in "
         f"({allowed})))), count(*) filter (contains(json, 'true') or contains(json, 'false'))"
-        f" from {raw} where json_type(json) = 'OBJECT'",
+        f" from {raw}",
         lines_may_be_read_apart=True,
     )
 

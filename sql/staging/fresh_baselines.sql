@@ -1,10 +1,9 @@
 -- Grain: an attempt whose baseline must be measured: over the compute of its steps number 2 to 102
 -- in order (by ts, then step) the lower median and the nearest-rank 90th percentile.
 with ranked as (
-  select i.job_id, i.attempt, s.compute_us,
-    row_number() over (partition by i.job_id, i.attempt order by s.ts_us, s.step) as place
-  from painted_steps('stale_groups') s
-  join stale_baselines i using (job_id, attempt)
+  select job_id, attempt, compute_us,
+    row_number() over (partition by job_id, attempt order by ts_us, step) as place
+  from painted_steps('early_steps', 'stale_groups')
 ),
 sorted as (
   select job_id, attempt, list_sort(list(compute_us)) as computes

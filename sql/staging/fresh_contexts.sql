@@ -9,7 +9,7 @@ with based as (
   from baselines b join walls w using (job_id)
 ),
 limits as (
-  select job_id, attempt, base_us as limit_us from based
+  select job_id, attempt, base_us as baseline_us from based
   where base_us > 0 and coalesce(2 * p90_us <= 3 * base_us, true)
 ),
 cut_hours as (
@@ -24,8 +24,8 @@ losing as (
   from seen_groups g join attempts a using (job_id, attempt)
   where g.max_step > a.superseded_above
 )
-select p.* exclude (from_us, until_us), l.limit_us, x.superseded_above, x.rework_category, x.rework_cause,
-  c.cuts
+select p.* exclude (from_us, until_us), l.baseline_us, x.superseded_above, x.rework_category,
+  x.rework_cause, c.cuts
 from placements p
 left join limits l on l.job_id = p.job_id and l.attempt = p.attempt
 left join cut_hours c on c.job_id = p.job_id and c.hour_us = p.hour_us

@@ -32,6 +32,9 @@ parts as (
   select group_id, job_id, 'gap', null, null, null,
     case when is_opener then first_gap_start_us else until_us end, last_gap_end_us
   from placed
+  union all
+  select group_id, job_id, 'gap', null, null, null, until_us, last_gap_end_us
+  from unpicked_gaps join stretches using (stretch_id)
 ),
 hourly as (
   select *, unnest(range(start_us // 3600000000, (end_us - 1) // 3600000000 + 1)) * 3600000000

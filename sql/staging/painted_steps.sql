@@ -1,5 +1,5 @@
--- Grain: a step of a group in `placed`, which is placements or stretches; with the columns that it
--- has there. It is painted from start_us to end_us, and the parts of that lie in it in this order:
+-- Grain: a step of `those` (steps, or some of them) whose group is in `placed`, which is placements
+-- or stretches; with the columns that it has there. It is painted from start_us to end_us, and the parts of that lie in it in this order:
 -- loader, compute, straggler, checkpoint, overhead. The time from gap_start_us to gap_end_us before
 -- it is not painted.
 with placed_steps as (
@@ -9,15 +9,12 @@ with placed_steps as (
     coalesce(s.before_us, p.before_us) as before_us,
     coalesce(s.before_us, p.before_us, p.wall_start_us) as gap_start_us,
     coalesce(s.ts_us = p.first_ts_us, false) as is_first
-  from steps s join query_table(placed) p on p.group_id = s.group_id
+  from query_table(those) s join query_table(placed) p on p.group_id = s.group_id
     and coalesce(s.before_us, 0) >= p.from_us and coalesce(s.before_us, 0) < p.until_us
   where p.seen_until_us is null or s.ts_us <= p.seen_until_us
 ),
 begun as (
-  -- Rounded stamps: a beginning less than 1 ms after the end before it is taken at that end.
-  select *,
-    case when own_begin_us < before_us + 1000 then before_us else own_begin_us end as begin_us
-  from placed_steps
+  select *, begins_us(own_begin_us, before_us) as begin_us from placed_steps
 ),
 bounded as (
   select * exclude (begin_us),
@@ -33,29 +30,24 @@ measured as (
   select *, case when is_first or end_us <= start_us then 0 else end_us - start_us end as painted_us
   from bounded
 ),
-waited as (select *, least(data_wait_us, painted_us) as loader_us from measured),
-straggled as (
-  select * replace (least(straggler_us, painted_us - loader_us) as straggler_us),
-    straggler_us as reported_straggler_us
-  from waited
-),
-saved as (
-  select * replace (
-      least(checkpoint_us, painted_us - loader_us - straggler_us) as checkpoint_us),
-    checkpoint_us as reported_checkpoint_us
-  from straggled
-),
-spent as (
-  select * replace (
-      least(overhead_us, painted_us - loader_us - straggler_us - checkpoint_us) as overhead_us),
-    overhead_us as reported_overhead_us
-  from saved
+filled as (
+  -- How far the components reach into what is painted, one after another.
+  select *, least(data_wait_us, painted_us) as to_loader_us,
+    least(data_wait_us + straggler_us, painted_us) as to_straggler_us,
+    least(data_wait_us + straggler_us + checkpoint_us, painted_us) as to_checkpoint_us,
+    data_wait_us + straggler_us + checkpoint_us + overhead_us as reported_us
+  from measured
 )
-select * exclude (before_us, own_begin_us, data_wait_us, reported_straggler_us,
-    reported_checkpoint_us, reported_overhead_us, suspensions, paint_until_us, seen_until_us),
+select * exclude (before_us, own_begin_us, data_wait_us, suspensions, paint_until_us, seen_until_us,
+    to_loader_us, to_straggler_us, to_checkpoint_us, reported_us)
+  replace (
+    to_straggler_us - to_loader_us as straggler_us,
+    to_checkpoint_us - to_straggler_us as checkpoint_us,
+    least(reported_us, painted_us) - to_checkpoint_us as overhead_us
+  ),
+  to_loader_us as loader_us,
+  greatest(painted_us - reported_us, 0) as compute_us,
   case when painted_us > 0 then start_us else ts_us end as gap_end_us,
-  painted_us - loader_us - straggler_us - checkpoint_us - overhead_us as compute_us,
-  own_begin_us < before_us - 1000 and not is_first as is_clipped,
-  not is_first and data_wait_us + reported_straggler_us + reported_checkpoint_us
-    + reported_overhead_us > painted_us as is_over_reported
-from spent
+  is_clipped(own_begin_us, before_us) and not is_first as is_clipped,
+  not is_first and reported_us > painted_us as is_over_reported
+from filled

@@ -1,9 +1,9 @@
--- Grain: a stretch: what its steps painted, and the time before them that they did not paint, as far
--- as it lies in the stretch. Only the last gap can reach beyond it: then last_gap_end_us does.
+-- Grain: a stretch: what its picked steps painted, and the time before them that they did not paint,
+-- as far as it lies in the stretch. Only the last gap can reach beyond it: then last_gap_end_us does.
 with judged as (
   select *, coalesce(step > superseded_above, false) as is_lost,
-    case when compute_us > 2 * limit_us then compute_us - limit_us else 0 end as excess_us
-  from painted_steps('stretches')
+    case when compute_us > 2 * baseline_us then compute_us - baseline_us else 0 end as excess_us
+  from painted_steps('picked_steps', 'stretches')
 )
 select stretch_id, count(*) as steps,
   sum(is_lost::integer) as superseded_steps,

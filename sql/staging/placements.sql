@@ -20,6 +20,7 @@ select f.group_id, f.job_id, f.hour_us, f.attempt, f.before_us,
   case when a.first_ts_us = f.first_ts_us then a.first_ts_us end as first_ts_us,
   least(f.wall_end_us, f.hour_us + 3600000000) as paint_until_us,
   f.seen_until_us, h.suspensions,
+  f.seen_until_us is null and h.suspensions is null and f.last_ts_us <= f.wall_end_us as is_plain,
   0::bigint as from_us, 9223372036854775807 as until_us
 from following f
 join attempts a using (job_id, attempt)

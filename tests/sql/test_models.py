@@ -8,12 +8,16 @@ import pytest
 import sql
 
 HOUR_US = 3_600_000_000
+DURATIONS = ", ".join(
+    f"{name}_us bigint" for name in ("duration", "data_wait", "straggler", "checkpoint", "overhead")
+)
 
 
 @pytest.fixture
 def con():
-    """An empty database in memory."""
+    """A database in memory with the models' macros and no table."""
     with duckdb.connect() as con:
+        con.execute(sql.read("macros"))
         yield con
 
 
@@ -218,8 +222,7 @@ def painted(
     table(
         con,
         "steps",
-        "group_id integer, step bigint, ts_us bigint, before_us bigint, duration_us bigint,"
-        " data_wait_us bigint, straggler_us bigint, checkpoint_us bigint, overhead_us bigint",
+        f"group_id integer, step bigint, ts_us bigint, before_us bigint, {DURATIONS}",
         *((7, number, *step, *parts) for number, step in enumerate(steps, start=1)),
     )
     con.execute(
@@ -229,8 +232,10 @@ def painted(
         f" {suspensions}::struct(start_us bigint, end_us bigint)[] as suspensions,"
         " 0::bigint as from_us, 100_000_000::bigint as until_us"
     )
-    con.execute(f"create macro painted_steps(placed) as table {sql.read('staging/painted_steps')}")
-    found = con.execute(f"select {columns} from painted_steps('placements') order by all")
+    con.execute(
+        f"create macro painted_steps(those, placed) as table {sql.read('staging/painted_steps')}"
+    )
+    found = con.execute(f"select {columns} from painted_steps('steps', 'placements') order by all")
     return found.fetchall()
 
 
@@ -480,13 +485,18 @@ def test_placed_steps_know_the_end_before_them_in_their_rewritten_hour(con) -> N
     table(
         con,
         "merged",
-        f"{hours}, attempt integer, step bigint, ts_us bigint",
-        (1, 0, 0, 2, 20),
-        (1, 0, 0, 1, 10),
-        (1, 0, 1, 1, 20),
-        (1, HOUR_US, 0, 3, HOUR_US + 5),
-        (2, 0, 0, 1, 15),
-        (3, 0, 0, 1, 15),
+        f"{hours}, attempt integer, step bigint, ts_us bigint, {DURATIONS}",
+        *(
+            (*row, 1, 0, 0, 0, 0)
+            for row in [
+                (1, 0, 0, 2, 20),
+                (1, 0, 0, 1, 10),
+                (1, 0, 1, 1, 20),
+                (1, HOUR_US, 0, 3, HOUR_US + 5),
+                (2, 0, 0, 1, 15),
+                (3, 0, 0, 1, 15),
+            ]
+        ),
     )
     table(con, "rewritten", hours, (1, 0), (1, HOUR_US), (3, 0))
     assert yielded(con, "ingest/placed_steps", "job_id, attempt, step, before_us") == [
@@ -496,3 +506,53 @@ def test_placed_steps_know_the_end_before_them_in_their_rewritten_hour(con) -> N
         (1, 1, 1, 20),
         (3, 0, 1, None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("step", "settled"),
+    [
+        ((30_000_000, 8_000_000, 1, 2, 3, 4), (7_999_990, 2_000_000)),
+        ((30_000_000, 12_000_000, 1, 2, 3, 4), (9_999_990, 0)),
+        ((30_000_000, 9_999_001, 0, 0, 0, 0), (10_000_000, 0)),
+        ((30_000_000, 9_999_000, 0, 0, 0, 0), (9_999_000, 1_000)),
+        ((30_000_000, 10_000_000, 10_000_000, 0, 0, 0), (0, 0)),
+        ((30_000_000, 10_000_000, 10_000_000, 0, 0, 1), (None, None)),
+        ((20_000_000, 5_000_000, 0, 0, 0, 0), (0, 0)),
+    ],
+    ids=["gap", "overlap", "0.999 ms", "1.000 ms", "no compute", "over-reported", "same end"],
+)
+def test_a_step_is_settled_where_it_holds_its_components(con, step, settled) -> None:
+    # The step before it in its hour ends at 20 s; that one itself has none before it.
+    table(
+        con,
+        "merged",
+        f"job_id integer, hour_us bigint, attempt integer, step bigint, ts_us bigint, {DURATIONS}",
+        (1, 0, 0, 1, 20_000_000, 1_000_000, 0, 0, 0, 0),
+        (1, 0, 0, 2, *step),
+    )
+    table(con, "rewritten", "job_id integer, hour_us bigint", (1, 0))
+    assert yielded(con, "ingest/placed_steps", "step, compute_us, gap_us") == [
+        (1, None, None),
+        (2, *settled),
+    ]
+
+
+# --- macros ---
+
+
+@pytest.mark.parametrize(
+    ("given", "picked"),
+    [
+        ("true, 50, false, 7, null, null", False),
+        ("true, 50, false, 7, 7, 25", False),
+        ("false, 50, false, 7, null, null", True),
+        ("true, null, false, 7, null, null", True),
+        ("true, 50, true, 7, null, null", True),
+        ("true, 50, null, 7, null, null", False),
+        ("true, 50, false, 8, 7, null", True),
+        ("true, 51, false, 7, 7, 25", True),
+    ],
+)
+def test_a_step_is_picked_where_its_group_does_not_tell(con, given: str, picked: bool) -> None:
+    # Whether its group is plain, compute, whether it is first, number, superseded above, baseline.
+    assert con.execute(f"select is_picked({given})").fetchall() == [(picked,)]
