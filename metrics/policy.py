@@ -38,6 +38,19 @@ class Tier(BaseModel):
         return None if self.queue_limit_s is None else self.queue_limit_s * US_PER_S
 
 
+class Retention(BaseModel):
+    """How long raw steps are kept before only what they painted is: `steps_days` in days."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    steps_days: int = Field(default=35, ge=1, le=36_600)
+
+    @property
+    def steps_us(self) -> int:
+        """The same in microseconds."""
+        return self.steps_days * 24 * 3600 * US_PER_S
+
+
 class Policy(BaseModel):
     """The policy document. Unknown keys are refused."""
 
@@ -47,6 +60,7 @@ class Policy(BaseModel):
     kind: str = "Policy"
     tiers: tuple[Tier, ...] = Field(min_length=1)
     silent_after_s: int = Field(gt=0, le=LONGEST_S)
+    retention: Retention = Retention()
 
     @field_validator("tiers")
     @classmethod

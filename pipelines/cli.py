@@ -139,7 +139,7 @@ def refresh(
         show.print_rows([answer], _REFRESHED, how)
 
 
-_REFRESHED = ("as_of_us", "jobs", "groups", "hours")
+_REFRESHED = ("as_of_us", "jobs", "groups", "hours", "folded_steps")
 
 
 def _moment(text: str | None) -> int | None:

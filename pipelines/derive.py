@@ -17,21 +17,21 @@ import duckdb
 import sql
 from metrics.errors import IntegrityError
 from metrics.policy import Policy
+from pipelines.folding import fold, horizon_us, refuse_folded
 from pipelines.warehouse import one_row, transaction
 
 MODELS_VERSION = 1
 """Raised when a model changes meaning: every job is derived anew at the next refresh."""
 
+PAINTED = ("contexts", "painted_sums", "painted_gaps", "painted_pieces")
+"""What is read out of steps, by group."""
+
 DERIVED = (
-    "refreshes",
+    *PAINTED,
     "job_facts",
     "attempt_facts",
     "labels",
     "baselines",
-    "contexts",
-    "painted_sums",
-    "painted_gaps",
-    "painted_pieces",
     "unpainted",
     "ledger",
     "goodput",
@@ -75,6 +75,7 @@ class Refreshed:
     jobs: int = 0
     groups: int = 0
     hours: int = 0
+    folded_steps: int = 0
     stages: tuple[StageReport, ...] = ()
 
 
@@ -90,6 +91,7 @@ class Derivation:
         self.con = con
         self.policy = policy
         self.as_of_us = as_of_us
+        self.horizon_us: int | None = None
 
     def begin(self) -> int | None:
         """Fix the clock and find the jobs at work. Returns as_of in µs, None for an empty store."""
@@ -103,6 +105,8 @@ class Derivation:
             return None
         if self.as_of_us is None:
             self.as_of_us = int(latest_us)
+            self.horizon_us = horizon_us(self.as_of_us, self.policy.retention)
+        refuse_folded(con, self.as_of_us)
         con.execute(
             "create or replace temp table clock as select ?::bigint as as_of_us,"
             " ?::bigint as silent_after_us, ?::varchar as settings",
@@ -162,8 +166,13 @@ class Derivation:
             " where group_id not in (select group_id from fresh_contexts)"
         )
         con.execute(
-            "create or replace temp table dirty_contexts as select * from fresh_contexts"
-            " except select * from contexts semi join work_jobs using (job_id)"
+            "create or replace temp table dirty_contexts as"
+            " (select * from fresh_contexts"
+            " except select * from contexts semi join work_jobs using (job_id))"
+        )
+        con.execute(
+            "delete from dirty_contexts d using folds f"
+            " where f.job_id = d.job_id and d.hour_us < f.folded_until_us"
         )
         for name in (
             "stretches",
@@ -228,6 +237,7 @@ class Derivation:
         }
         if any(faults.values()):
             raise FailedChecks(faults)
+        folded_steps = fold(con, self.horizon_us) if self.horizon_us is not None else 0
         con.execute("delete from refreshes")
         con.execute(
             "insert into refreshes by name select as_of_us, next_event_id, next_group_id, settings"
@@ -238,6 +248,7 @@ class Derivation:
             jobs=self._count("work_jobs"),
             groups=self._count("dirty_contexts"),
             hours=self._count("changed_hours"),
+            folded_steps=folded_steps,
             stages=stages,
         )
 
@@ -315,8 +326,9 @@ def refresh(
     """Bring all derived tables up to the raw ones, in one transaction.
 
     With `as_of_us` nothing later is read; with `rebuild` everything is derived from nothing;
-    `on_stage` is told each stage's name as it begins. Raises FailedChecks, and changes nothing,
-    where the result contradicts itself.
+    `on_stage` is told each stage's name as it begins. Steps older than the policy keeps them are
+    folded at the end, unless as_of was given. Raises FailedChecks, and changes nothing, where the
+    result contradicts itself, UsageError where as_of lies before what was folded.
     """
     with transaction(con):
         if rebuild:
@@ -332,6 +344,13 @@ def refresh(
 
 
 def empty_derived(con: duckdb.DuckDBPyConnection) -> None:
-    """Forget all that was derived; raw records stay."""
+    """Forget all that was derived and can be derived again; raw records stay, and folded hours."""
+    con.execute("delete from refreshes")
     for name in DERIVED:
-        con.execute(f"delete from {name}")
+        folded = "job_id in (select job_id from folds where is_closed)"
+        if name in PAINTED:
+            folded += (
+                f" or exists (from folds f where f.job_id = {name}.job_id"
+                f" and {name}.hour_us < f.folded_until_us)"
+            )
+        con.execute(f"delete from {name} where not ({folded})")

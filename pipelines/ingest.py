@@ -100,17 +100,17 @@ def ingest_file(
         batch = read(con, path, source, settings)
         with transaction(con):
             (file_id,) = one_row(con, "select coalesce(max(file_id), 0) + 1 from files")
-            new_events = store_events(con, file_id, batch.events)
+            events = store_events(con, file_id, batch.events)
             steps = store_steps(con, file_id)
             store_rejects(con, file_id, batch.rejects)
             summary = Summary(
                 path,
                 source.name,
                 read=batch.read,
-                new=new_events + steps.new,
-                duplicate=len(batch.events) - new_events + steps.duplicate,
+                new=events.new + steps.new,
+                duplicate=events.duplicate + steps.duplicate,
                 dropped_fields=batch.dropped_fields,
-                quarantined=len(batch.rejects) + steps.conflicting,
+                quarantined=len(batch.rejects) + steps.conflicting + events.refused + steps.refused,
             )
             _note(con, file_id, fingerprint, summary)
     return summary

@@ -5,7 +5,7 @@ new step groups (see the schema), which is how a refresh knows what to derive an
 one transaction a file.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -16,10 +16,22 @@ from pipelines.reading import BATCH_RECORDS
 from pipelines.warehouse import one_row
 
 
-def store_events(con: duckdb.DuckDBPyConnection, file_id: int, events: list[dict[str, Any]]) -> int:
-    """Store the lifecycle records that are not there yet; their number."""
+@dataclass(frozen=True)
+class Stored:
+    """What became of a file's records of one stream."""
+
+    new: int = 0
+    duplicate: int = 0
+    conflicting: int = 0
+    refused: int = 0
+
+
+def store_events(
+    con: duckdb.DuckDBPyConnection, file_id: int, events: list[dict[str, Any]]
+) -> Stored:
+    """Store the lifecycle records that are not there yet, but for those of folded hours."""
     if not events:
-        return 0
+        return Stored()
     con.execute("create or replace temp table incoming_events as from events limit 0")
     con.execute("alter table incoming_events add column job varchar")
     described = con.execute("describe incoming_events").fetchall()
@@ -29,6 +41,7 @@ def store_events(con: duckdb.DuckDBPyConnection, file_id: int, events: list[dict
         con.register("event_batch", table)
         con.execute("insert into incoming_events by name from event_batch")
         con.unregister("event_batch")
+    refused = _refuse_events(con, file_id)
     _name_jobs(con, "incoming_events")
     (new,) = one_row(
         con,
@@ -50,7 +63,7 @@ def store_events(con: duckdb.DuckDBPyConnection, file_id: int, events: list[dict
     con.execute(
         "update counters set next_event_id = (select coalesce(max(event_id), 0) + 1 from events)"
     )
-    return int(new)
+    return Stored(int(new), len(events) - int(new) - refused, refused=refused)
 
 
 _ARROW = {
@@ -75,27 +88,36 @@ def _name_jobs(con: duckdb.DuckDBPyConnection, relation: str) -> None:
     )
 
 
-@dataclass(frozen=True)
-class StoredSteps:
-    """What became of a file's steps."""
+def _refuse_events(con: duckdb.DuckDBPyConnection, file_id: int) -> int:
+    """Set records that would change a folded hour aside; how many of the file they are."""
+    con.execute(f"create or replace temp table refused as {sql.read('ingest/refused_events')}")
+    con.execute(
+        "insert into quarantine by name select distinct ? as file_id, refused.reason,"
+        " json_merge_patch('{}', to_json(incoming_events))::varchar as raw"
+        " from incoming_events join refused using (record_key)",
+        [file_id],
+    )
+    (refused,) = one_row(
+        con, "select count(*) from incoming_events semi join refused using (record_key)"
+    )
+    con.execute("delete from incoming_events where record_key in (select record_key from refused)")
+    con.execute("drop table refused")
+    return int(refused)
 
-    new: int = 0
-    duplicate: int = 0
-    conflicting: int = 0
 
-
-def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> StoredSteps:
+def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
     """Merge the incoming steps with what is stored of the same hours and the same steps."""
+    refused = _refuse_steps(con, file_id)
     (incoming,) = one_row(con, "select count(*) from incoming")
     if not incoming:
-        return StoredSteps()
+        return Stored(refused=refused)
     _name_jobs(con, "incoming")
     params = {"file_id": file_id}
     con.execute(f"create or replace temp table reopened as {sql.read('ingest/reopened_hours')}")
     con.execute(f"create or replace temp table merged as {sql.read('ingest/merged_steps')}", params)
-    stored = StoredSteps(new=incoming)
+    stored = Stored(new=incoming, refused=refused)
     if con.execute(sql.read("ingest/has_rivals")).fetchall():
-        stored = _settle_rivals(con)
+        stored = replace(_settle_rivals(con), refused=refused)
     else:
         con.execute(
             "create or replace temp table rewritten as"
@@ -107,7 +129,25 @@ def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> StoredSteps:
     return stored
 
 
-def _settle_rivals(con: duckdb.DuckDBPyConnection) -> StoredSteps:
+def _refuse_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> int:
+    """Set steps of folded hours aside, each once; how many of the file they are."""
+    if not con.execute("from folds limit 1").fetchall():
+        return 0
+    con.execute(f"create or replace temp table refused as {sql.read('ingest/refused_steps')}")
+    con.execute(
+        "insert into quarantine by name select distinct ? as file_id, reason, raw"
+        " from (select reason, step_record(job, attempt, step, ts_us, duration_us, data_wait_us,"
+        " straggler_us, checkpoint_us, overhead_us, straggler_node) as raw from refused)"
+        " where raw not in (select raw from quarantine)",
+        [file_id],
+    )
+    con.execute("delete from incoming where rowid in (select incoming_id from refused)")
+    (refused,) = one_row(con, "select count(*) from refused")
+    con.execute("drop table refused")
+    return int(refused)
+
+
+def _settle_rivals(con: duckdb.DuckDBPyConnection) -> Stored:
     """Of step records with one key let the smallest stand; quarantine those that differ from it."""
     con.execute(f"create or replace temp table ranked as {sql.read('ingest/ranked_steps')}")
     con.execute(f"insert into quarantine by name {sql.read('ingest/conflicting_steps')}")
@@ -127,7 +167,7 @@ def _settle_rivals(con: duckdb.DuckDBPyConnection) -> StoredSteps:
         " where verdict = 'stands'"
     )
     con.execute("drop table ranked")
-    return StoredSteps(new, duplicate, conflicting)
+    return Stored(new, duplicate, conflicting)
 
 
 def _rewrite_hours(con: duckdb.DuckDBPyConnection) -> None:

@@ -42,6 +42,11 @@ def print_refreshed(refreshed: "Refreshed | None") -> None:
             f"jobs derived: {refreshed.jobs}, job-hours: {refreshed.hours};"
             f" data as of {moment(refreshed.as_of_us)} UTC"
         )
+        if refreshed.folded_steps:
+            console().print(
+                f"folded into the ledger and dropped, being older than the policy keeps them:"
+                f" {refreshed.folded_steps:,} steps"
+            )
 
 
 def print_ledger(rows: list[dict[str, Any]]) -> None:

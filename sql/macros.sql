@@ -24,3 +24,15 @@ create or replace temp macro category_of(cause) as case
   when cause in ('job_error', 'suspended', 'rollback') then 'job'
   else 'restart'
 end;
+
+-- A stored step as the canonical record that it came from, to be set aside and delivered again.
+create or replace temp macro step_record(
+  job, attempt, step, ts_us, duration_us, data_wait_us, straggler_us, checkpoint_us, overhead_us,
+  straggler_node
+) as to_json({
+  job: job, attempt: attempt, step: step,
+  ts: strftime(make_timestamp(ts_us), '%Y-%m-%dT%H:%M:%S.%fZ'),
+  duration_s: duration_us / 1e6, data_wait_s: data_wait_us / 1e6,
+  straggler_s: straggler_us / 1e6, checkpoint_s: checkpoint_us / 1e6,
+  overhead_s: overhead_us / 1e6, straggler_node: straggler_node
+})::varchar;

@@ -5,6 +5,15 @@ create table if not exists schema_version (version integer not null);
 
 create table if not exists jobs (job_id integer primary key, job varchar not null unique);
 
+-- Grain: a job of which raw steps were dropped (see pipelines/folding.py). What was derived of its
+-- hours before folded_until_us stands, and no record of them is taken any more; of a closed job no
+-- record at all.
+create table if not exists folds (
+  job_id integer primary key,
+  folded_until_us bigint not null,
+  is_closed boolean not null
+);
+
 create table if not exists files (
   file_id integer primary key,
   fingerprint varchar not null unique,  -- digest of content, source and settings

@@ -1,10 +1,8 @@
 -- Grain: a step record that conflicts with the one that stands, as quarantine keeps it; once, however
 -- often it is delivered.
 with conflicting as (
-  select distinct file_id, to_json(struct_pack(
-      job := job, attempt := attempt, step := step, ts_us := ts_us, duration_us := duration_us,
-      data_wait_us := data_wait_us, straggler_us := straggler_us, checkpoint_us := checkpoint_us,
-      overhead_us := overhead_us, straggler_node := straggler_node))::varchar as raw
+  select distinct file_id, step_record(job, attempt, step, ts_us, duration_us, data_wait_us,
+      straggler_us, checkpoint_us, overhead_us, straggler_node) as raw
   from ranked join jobs using (job_id)
   where verdict = 'conflict'
 )

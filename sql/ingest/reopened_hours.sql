@@ -17,3 +17,5 @@ select distinct g.job_id, g.hour_us
 from step_groups g
 join spans s on s.job_id = g.job_id and s.attempt = g.attempt
   and s.min_step <= g.max_step and g.min_step <= s.max_step
+left join folds f on f.job_id = g.job_id
+where coalesce(g.hour_us >= f.folded_until_us, true)

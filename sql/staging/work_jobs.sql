@@ -1,6 +1,7 @@
 -- Grain: a job that the refresh derives anew: one with new records, with records between the last
 -- as_of and this one, or whose end still moves. All of them where as_of went back, the settings
--- changed, a maintenance window was recorded, or nothing was derived yet.
+-- changed, a maintenance window was recorded, or nothing was derived yet. None that is closed: what
+-- was derived of it stands.
 with last as (
   select coalesce(max(as_of_us), -1) as as_of_us, coalesce(max(next_event_id), 0) as next_event_id,
     coalesce(max(next_group_id), 0) as next_group_id, coalesce(max(settings), '') as settings
@@ -27,3 +28,4 @@ select distinct job_id from (
   union all
   select job_id from jobs where exists (from everything)
 )
+where job_id not in (select job_id from folds where is_closed)
