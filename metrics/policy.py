@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from metrics.conventions import US_PER_S
+from metrics.conventions import DAY_US, US_PER_S
 from metrics.errors import PolicyError
 
 LONGEST_S = 100 * 366 * 24 * 3600
@@ -39,16 +39,25 @@ class Tier(BaseModel):
 
 
 class Retention(BaseModel):
-    """How long raw steps are kept before only what they painted is: `steps_days` in days."""
+    """How long raw steps are kept before only what they painted is, in days.
+
+    `steps_days` counts from their stamps, `arrival_days` from their delivery; both must be over.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     steps_days: int = Field(default=35, ge=1, le=36_600)
+    arrival_days: int = Field(default=1, ge=0, le=36_600)
 
     @property
     def steps_us(self) -> int:
-        """The same in microseconds."""
-        return self.steps_days * 24 * 3600 * US_PER_S
+        """`steps_days` in microseconds."""
+        return self.steps_days * DAY_US
+
+    @property
+    def arrival_us(self) -> int:
+        """`arrival_days` in microseconds."""
+        return self.arrival_days * DAY_US
 
 
 class Policy(BaseModel):

@@ -17,7 +17,7 @@ import duckdb
 import sql
 from metrics.errors import IntegrityError
 from metrics.policy import Policy
-from pipelines.folding import fold, horizon_us, refuse_folded
+from pipelines.folding import Horizon, fold, refuse_folded
 from pipelines.warehouse import one_row, transaction
 
 MODELS_VERSION = 1
@@ -91,7 +91,7 @@ class Derivation:
         self.con = con
         self.policy = policy
         self.as_of_us = as_of_us
-        self.horizon_us: int | None = None
+        self.horizon: Horizon | None = None
 
     def begin(self) -> int | None:
         """Fix the clock and find the jobs at work. Returns as_of in µs, None for an empty store."""
@@ -105,7 +105,7 @@ class Derivation:
             return None
         if self.as_of_us is None:
             self.as_of_us = int(latest_us)
-            self.horizon_us = horizon_us(self.as_of_us, self.policy.retention)
+            self.horizon = Horizon.at(self.as_of_us, self.policy.retention)
         refuse_folded(con, self.as_of_us)
         con.execute(
             "create or replace temp table clock as select ?::bigint as as_of_us,"
@@ -237,7 +237,7 @@ class Derivation:
         }
         if any(faults.values()):
             raise FailedChecks(faults)
-        folded_steps = fold(con, self.horizon_us) if self.horizon_us is not None else 0
+        folded_steps = fold(con, self.horizon) if self.horizon else 0
         con.execute("delete from refreshes")
         con.execute(
             "insert into refreshes by name select as_of_us, next_event_id, next_group_id, settings"

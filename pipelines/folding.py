@@ -4,8 +4,11 @@ A job's hours before `folded_until_us` are folded: what was painted in them stan
 a rebuild, and ingestion refuses records that would change them. Labels and baselines of a job that
 goes on are still derived from its beginning, so the few steps that those are read from stay (see
 `sql/folding/droppable_groups.sql`). A job that ended before the horizon is closed: all that was
-derived of it stands as it is, and nothing of it is derived again.
+derived of it stands as it is, and nothing of it is derived again. What has just arrived is not
+folded, however old it is: a job's records may come in several deliveries.
 """
+
+from dataclasses import asdict, dataclass
 
 import duckdb
 
@@ -20,14 +23,23 @@ _OF_CLOSED_JOBS = ("contexts", "painted_gaps", "painted_pieces", "unpainted", "l
 """What of a closed job nobody reads any more."""
 
 
-def horizon_us(as_of_us: int, retention: Retention) -> int:
-    """The hour in µs before which steps are folded.
+@dataclass(frozen=True)
+class Horizon:
+    """What is old: hours before `horizon_us`, of files that arrived before `arrived_before_us`."""
 
-    Counted from as_of or from the clock, whichever is earlier: one record stamped far ahead must
-    not cost the steps of today.
-    """
-    latest_us = min(as_of_us, now_us()) - retention.steps_us
-    return latest_us // HOUR_US * HOUR_US
+    horizon_us: int
+    arrived_before_us: int
+
+    @classmethod
+    def at(cls, as_of_us: int, retention: Retention) -> "Horizon":
+        """The horizon of now.
+
+        Counted from as_of or from the clock, whichever is earlier: one record stamped far ahead
+        must not cost the steps of today.
+        """
+        clock_us = now_us()
+        latest_us = min(as_of_us, clock_us) - retention.steps_us
+        return cls(latest_us // HOUR_US * HOUR_US, clock_us - retention.arrival_us)
 
 
 def refuse_folded(con: duckdb.DuckDBPyConnection, as_of_us: int) -> None:
@@ -45,19 +57,21 @@ def _words(con: duckdb.DuckDBPyConnection, us: int) -> str:
     return str(text)
 
 
-def fold(con: duckdb.DuckDBPyConnection, horizon_us: int) -> int:
+def fold(con: duckdb.DuckDBPyConnection, horizon: Horizon) -> int:
     """Fold what is older than the horizon; the number of steps dropped.
 
     Called at the end of a derivation, in its transaction, whose temporary tables it reads.
     """
-    given = {"horizon_us": horizon_us}
+    given = asdict(horizon)
     con.execute(f"create or replace temp table closing as {sql.read('folding/closed_jobs')}", given)
     con.execute(
         "insert or replace into folds"
         f" select job_id, folded_until_us, false from ({sql.read('folding/foldable_hours')})",
         given,
     )
-    con.execute("insert or replace into folds select job_id, ?, true from closing", [horizon_us])
+    con.execute(
+        "insert or replace into folds select job_id, ?, true from closing", [horizon.horizon_us]
+    )
     con.execute(f"create or replace temp table droppable as {sql.read('folding/droppable_groups')}")
     (dropped,) = one_row(con, "select count(*) from steps semi join droppable using (group_id)")
     if dropped:

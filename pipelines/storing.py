@@ -123,7 +123,7 @@ def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
             "create or replace temp table rewritten as"
             " select distinct job_id, hour_us from merged where not stored"
         )
-    _rewrite_hours(con)
+    _rewrite_hours(con, file_id)
     for name in ("merged", "reopened", "rewritten"):
         con.execute(f"drop table {name}")
     return stored
@@ -170,7 +170,7 @@ def _settle_rivals(con: duckdb.DuckDBPyConnection) -> Stored:
     return Stored(new, duplicate, conflicting)
 
 
-def _rewrite_hours(con: duckdb.DuckDBPyConnection) -> None:
+def _rewrite_hours(con: duckdb.DuckDBPyConnection, file_id: int) -> None:
     """Replace the step groups of the rewritten hours by new ones of what stands in them."""
     con.execute(f"create or replace temp table placed as {sql.read('ingest/placed_steps')}")
     con.execute(
@@ -179,12 +179,15 @@ def _rewrite_hours(con: duckdb.DuckDBPyConnection) -> None:
     )
     con.execute("delete from steps where group_id in (from stale)")
     con.execute("delete from step_groups where group_id in (from stale)")
-    con.execute(f"create or replace temp table fresh as {sql.read('ingest/fresh_groups')}")
+    con.execute(
+        f"create or replace temp table fresh as {sql.read('ingest/fresh_groups')}",
+        {"file_id": file_id},
+    )
     con.execute("insert into step_groups by name from fresh")
     con.execute(
         "insert into steps by name select group_id, step, ts_us, before_us, duration_us,"
         " data_wait_us, straggler_us, checkpoint_us, overhead_us, compute_us, gap_us,"
-        " straggler_node, file_id"
+        " straggler_node, placed.file_id"
         " from placed join fresh using (job_id, hour_us, attempt) order by group_id, ts_us, step"
     )
     con.execute(

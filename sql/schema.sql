@@ -90,6 +90,7 @@ create table if not exists step_groups (
   min_step bigint not null,
   max_step bigint not null,
   head_begin_us bigint,                 -- own beginning of the hour's first step, if it is here
+  file_id integer not null,             -- whose ingestion made the group
   settled_steps bigint not null,
   settled_clipped_steps bigint not null,
   settled_loader_us hugeint not null,

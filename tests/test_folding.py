@@ -37,7 +37,7 @@ class Hours(Retention):
 
 def keeping(hours: int) -> Policy:
     """The default policy with steps kept for so many hours."""
-    return harness.POLICY.model_copy(update={"retention": Hours(hours=hours)})
+    return harness.POLICY.model_copy(update={"retention": Hours(hours=hours, arrival_days=0)})
 
 
 def rederive(con: duckdb.DuckDBPyConnection, hours: int, **how: Any) -> Refreshed:
@@ -230,6 +230,23 @@ def test_a_stamp_far_ahead_folds_nothing_of_today(tmp_path: Path) -> None:
 
         recent = (now_us() - streams.BASE_US) // HOUR_US
         assert rederive(con, int(recent) + 1).folded_steps == 0
+
+
+def test_what_has_just_arrived_is_not_folded_however_old(tmp_path: Path) -> None:
+    # Old logs in two deliveries: the scheduler's, then the steps.
+    policy = harness.POLICY.model_copy(update={"retention": Hours(hours=2)})
+    with harness.fresh_warehouse() as con:
+        harness.deliver(con, tmp_path, [], minutes(1, 1_200, job="other"))
+        harness.deliver(con, tmp_path, [event("job_ended", 600, outcome="completed")], [])
+        assert refresh(con, policy).folded_steps == 0
+        (summary,) = harness.deliver(con, tmp_path, [], minutes(1, 599))
+        assert (summary.new, summary.quarantined) == (599, 0)
+        refresh(con, policy)
+        # A day later.
+        con.execute("update files set ingested_at_us = ingested_at_us - 86_400_000_000")
+        assert refresh(con, policy).folded_steps > 0
+        (summary,) = harness.deliver(con, tmp_path, [], minutes(1, 5, attempt=1))
+        assert (summary.new, summary.quarantined) == (0, 5)
 
 
 def test_the_store_stops_growing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
--- Grain: a new step group; see the schema.
+-- Grain: a new step group; see the schema. Parameter: $file_id.
 with grouped as (
   select job_id, hour_us, attempt, count(*) as steps, min(ts_us) as first_ts_us,
     max(ts_us) as last_ts_us, min(step) as min_step, max(step) as max_step,
@@ -17,7 +17,7 @@ settled as (
 )
 select
   (next_group_id + row_number() over (order by hour_us, job_id, attempt) - 1)::integer as group_id,
-  g.*,
+  g.*, $file_id::integer as file_id,
   coalesce(s.settled_steps, 0) as settled_steps,
   coalesce(s.settled_clipped_steps, 0) as settled_clipped_steps,
   coalesce(s.settled_loader_us, 0) as settled_loader_us,
