@@ -13,10 +13,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
+from answers import questions
+from answers.home import Home
+from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
-from pipelines import answers, show, tables
-from pipelines.home import Home
-from pipelines.mart import open_mart
+from pipelines import show, tables
 from pipelines.records import BadRecord, time_us
 from pipelines.show import Format
 
@@ -159,7 +160,7 @@ def job(
 ) -> None:
     """One job: its goodput, and where the rest of its wall-clock went."""
     with open_mart(Home.at(home)) as mart:
-        answer = answers.job(mart, job)
+        answer = questions.job(mart, job)
         if how is Format.TABLE:
             tables.print_job(answer)
             tables.print_as_of(mart.meta())
@@ -178,7 +179,7 @@ def ledger(
 ) -> None:
     """The ledger: every job's wall-clock by hour, category, component and cause."""
     with open_mart(Home.at(home)) as mart:
-        rows = answers.ledger(mart, job)
+        rows = questions.ledger(mart, job)
         if how is Format.TABLE:
             tables.print_ledger(rows)
             tables.print_as_of(mart.meta())
@@ -197,7 +198,7 @@ _RESTARTS = (
     "interruptions",
     "lost_steps",
     "time_to_restart_us",
-    *(f"{part}_us" for part in answers.RESTART_COMPONENTS),
+    *(f"{part}_us" for part in questions.RESTART_COMPONENTS),
 )
 
 
@@ -207,9 +208,9 @@ def restarts(
 ) -> None:
     """Restarts: from an interruption to the next first step, by component."""
     with open_mart(Home.at(home)) as mart:
-        rows = answers.restarts(mart, job)
+        rows = questions.restarts(mart, job)
         if how is Format.TABLE:
-            tables.print_restarts(rows, answers.restart_times(mart, job))
+            tables.print_restarts(rows, questions.restart_times(mart, job))
             tables.print_as_of(mart.meta())
         else:
             show.print_data(rows, _RESTARTS, how)
@@ -219,7 +220,7 @@ _QUEUE = (
     "tier",
     "jobs",
     "censored",
-    *answers.QUANTILES,
+    *questions.QUANTILES,
     "max_us",
     "target_us",
     "within_target",
@@ -231,7 +232,7 @@ def queue(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
     """Queue waits by tier: from submission to the first completed step."""
     site = Home.at(home)
     with open_mart(site) as mart:
-        answer = answers.queue(mart, site.policy())
+        answer = questions.queue(mart, site.policy())
         if how is Format.TABLE:
             tables.print_queue(answer)
             tables.print_as_of(mart.meta())
@@ -248,7 +249,7 @@ _FINDINGS = ("finding", "job", "attempt", "count", "detail")
 def quality(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
     """How far the numbers can be trusted: coverage, quarantine, odd records."""
     with open_mart(Home.at(home)) as mart:
-        answer = answers.quality(mart)
+        answer = questions.quality(mart)
         if how is Format.TABLE:
             tables.print_quality(answer)
             tables.print_as_of(mart.meta())

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines import answers
-from pipelines.mart import Meta
+from answers import questions
+from answers.mart import Meta
 from pipelines.show import bar, console, duration, moment, percent, print_table, reached, text
 
 if TYPE_CHECKING:  # Dagster takes seconds to import: only commands that run it do
@@ -92,8 +92,8 @@ def print_job(answer: dict[str, Any]) -> None:
             row["component"],
             row["cause"],
             duration(row["us"]),
-            percent(answers.share(row["us"], wall_us)),
-            bar(answers.share(row["us"], wall_us) or 0.0),
+            percent(questions.share(row["us"], wall_us)),
+            bar(questions.share(row["us"], wall_us) or 0.0),
         ]
         for row in shown
     ]
@@ -118,7 +118,7 @@ def print_queue(answer: dict[str, dict[str, Any]]) -> None:
             tier,
             str(row["jobs"]),
             str(row["censored"]),
-            *(reached(row[name], row["max_us"]) for name in answers.QUANTILES),
+            *(reached(row[name], row["max_us"]) for name in questions.QUANTILES),
             duration(row["max_us"]),
             "best effort" if row["target_us"] is None else duration(row["target_us"]),
             "–" if row["target_us"] is None else percent(row["within_target"]),
@@ -149,7 +149,7 @@ def print_restarts(rows: list[dict[str, Any]], times: dict[str, Any]) -> None:
             row["cause"],
             row["outcome"],
             duration(row["time_to_restart_us"]) if row["recovered_us"] else "not recovered",
-            *(duration(row["components"][part]) for part in answers.RESTART_COMPONENTS),
+            *(duration(row["components"][part]) for part in questions.RESTART_COMPONENTS),
             text(row["lost_steps"]),
         ]
         for row in rows

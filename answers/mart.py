@@ -7,9 +7,11 @@ from typing import Any
 
 import duckdb
 
+from answers.home import Home
 from metrics.errors import HeadwayError, NothingPublished
-from pipelines.home import Home
-from pipelines.publish import CURRENT
+
+CURRENT = "CURRENT"
+"""The pointer file in the folder of marts: it names the one to read."""
 
 _TRIES = 5
 

@@ -8,11 +8,11 @@ import difflib
 from fractions import Fraction
 from typing import Any
 
+from answers.mart import Mart
 from metrics.conventions import US_PER_S
 from metrics.errors import UsageError
 from metrics.policy import Policy
 from metrics.survival import Span, longest_us, quantile_us, within
-from pipelines.mart import Mart
 
 QUANTILES = {
     "p50_us": Fraction(50, 100),
