@@ -16,3 +16,19 @@ CAUSES = (
     "unknown",
 )
 """Causes that an interruption may have."""
+
+CHARGED_CAUSES = (*CAUSES, "suspended", "rollback")
+"""Causes that a row of the ledger may have: suspended and rollback are the owner's doing."""
+
+CATEGORIES = (
+    "startup",
+    "restart",
+    "preemption",
+    "maintenance",
+    "job",
+    "loader",
+    "straggler",
+    "checkpoint",
+    "unattributed",
+)
+"""What instrumented time that is not useful may have gone to."""

@@ -17,6 +17,7 @@ from answers import questions
 from answers.home import Home
 from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
+from metrics.policy import load_policy
 from pipelines import show, tables
 from pipelines.records import BadRecord, time_us
 from pipelines.show import Format
@@ -207,10 +208,11 @@ def restarts(
     job: JobOption = None, home: HomeOption = None, how: FormatOption = Format.TABLE
 ) -> None:
     """Restarts: from an interruption to the next first step, by component."""
-    with open_mart(Home.at(home)) as mart:
+    site = Home.at(home)
+    with open_mart(site) as mart:
         rows = questions.restarts(mart, job)
         if how is Format.TABLE:
-            tables.print_restarts(rows, questions.restart_times(mart, job))
+            tables.print_restarts(rows, questions.restart_times(mart, site.policy(), job))
             tables.print_as_of(mart.meta())
         else:
             show.print_data(rows, _RESTARTS, how)
@@ -257,6 +259,22 @@ def quality(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
             show.print_json(answer)
         else:
             show.print_rows(answer["findings"], _FINDINGS, how)
+
+
+@app.command()
+def validate(
+    file: Annotated[
+        Path | None, typer.Argument(help="Objectives and policy. Default: those in force.")
+    ] = None,
+    home: HomeOption = None,
+) -> None:
+    """Check a file of objectives and policy: every fault with its line, path and a hint."""
+    chosen = file or Home.at(home).policy_in_force
+    policy = load_policy(chosen)
+    print(
+        f"{chosen.name}: no fault; objectives: {', '.join(policy.objective_names)};"
+        f" tiers: {', '.join(tier.name for tier in policy.tiers)}"
+    )
 
 
 @app.command()

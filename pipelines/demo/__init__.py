@@ -10,6 +10,7 @@ from answers import questions
 from answers.home import Home
 from answers.mart import Mart, open_mart
 from metrics.conventions import US_PER_S
+from metrics.policy import Policy
 from pipelines import show, tables
 from pipelines.demo import three_weeks
 from pipelines.progress import Progress
@@ -30,7 +31,7 @@ def run_demo(home: Home) -> None:
         run(home, progress, Ingestion([sample, Path(made)]))
     with open_mart(home) as mart:
         _print_goodput(mart)
-        _print_restarts(mart)
+        _print_restarts(mart, home.policy())
         tables.print_queue(questions.queue(mart, home.policy()))
         show.console().print(
             "\nCheckpoint durability: unproven, no restore test was recorded.", style="bold"
@@ -72,14 +73,14 @@ def _losses(job: dict[str, Any]) -> str:
     return ", ".join(f"{name} {show.percent(part)}" for name, part in shares.items())
 
 
-def _print_restarts(mart: Mart) -> None:
-    times = questions.restart_times(mart)
+def _print_restarts(mart: Mart, policy: Policy) -> None:
+    times = questions.restart_times(mart, policy)
     show.console().print(
         f"\nTime to restart: {times['restarts']} restarts,"
         f" p50 {show.reached(times['p50_us'], times['max_us'])},"
         f" p90 {show.reached(times['p90_us'], times['max_us'])};"
         f" {show.percent(times['within'])} in under"
-        f" {show.duration(questions.RESTART_LIMIT_US)}\n",
+        f" {show.duration(policy.restart_limit_us)}\n",
         style="bold",
     )
 
