@@ -32,3 +32,10 @@ CATEGORIES = (
     "unattributed",
 )
 """What instrumented time that is not useful may have gone to."""
+
+
+def category_of(cause: str) -> str:
+    """The category of time lost to a cause."""
+    if cause in ("preemption", "maintenance"):
+        return cause
+    return "job" if cause in ("job_error", "suspended", "rollback") else "restart"

@@ -18,8 +18,8 @@ from answers.home import Home
 from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
 from metrics.policy import load_policy
-from pipelines import show, tables
-from pipelines.records import BadRecord, time_us
+from pipelines import decisions, show, tables
+from pipelines.options import FormatOption, HomeOption, JobOption, moment_us
 from pipelines.show import Format
 
 app = typer.Typer(
@@ -37,14 +37,6 @@ def site(
     """Where every training job's wall-clock went: goodput, restarts and queue waits, exactly."""
     if home is not None:
         os.environ["HEADWAY_HOME"] = str(home)
-
-
-HomeOption = Annotated[
-    Path | None,
-    typer.Option("--home", help="The site's directory. Default: HEADWAY_HOME, else .headway here."),
-]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
-JobOption = Annotated[str | None, typer.Option("--job", help="Only this job.")]
 
 
 def main() -> None:
@@ -131,7 +123,7 @@ def refresh(
 
     site = Home.open(home)
     with Progress() as progress:
-        report = run(site, progress, as_of_us=_moment(as_of), rebuild=rebuild)
+        report = run(site, progress, as_of_us=moment_us(as_of), rebuild=rebuild)
     answer = {name: getattr(report.refreshed, name) for name in _REFRESHED}
     if how is Format.TABLE:
         tables.print_refreshed(report.refreshed)
@@ -142,15 +134,6 @@ def refresh(
 
 
 _REFRESHED = ("as_of_us", "jobs", "groups", "hours")
-
-
-def _moment(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return time_us(text)
-    except BadRecord as e:
-        raise UsageError(f"--as-of {text}: {e}; say it like 2026-10-01T12:00:00Z") from e
 
 
 @app.command()
@@ -275,6 +258,9 @@ def validate(
         f"{chosen.name}: no fault; objectives: {', '.join(policy.objective_names)};"
         f" tiers: {', '.join(tier.name for tier in policy.tiers)}"
     )
+
+
+decisions.add_to(app)
 
 
 @app.command()
