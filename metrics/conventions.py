@@ -17,3 +17,26 @@ CAUSES = (
     "unknown",
 )
 """Causes that an interruption may have."""
+
+CHARGED_CAUSES = (*CAUSES, "suspended", "rollback")
+"""Causes that a row of the ledger may have: suspended and rollback are the owner's doing."""
+
+CATEGORIES = (
+    "startup",
+    "restart",
+    "preemption",
+    "maintenance",
+    "job",
+    "loader",
+    "straggler",
+    "checkpoint",
+    "unattributed",
+)
+"""What instrumented time that is not useful may have gone to."""
+
+
+def category_of(cause: str) -> str:
+    """The category of time lost to a cause."""
+    if cause in ("preemption", "maintenance"):
+        return cause
+    return "job" if cause in ("job_error", "suspended", "rollback") else "restart"

@@ -1,30 +1,68 @@
-"""What people decide and the numbers depend on: tiers, their limits and aliases, silence.
+"""What people decide and the numbers depend on, each section a model of its own.
 
-The default lies beside this module in `slo.yaml`; a site replaces it whole.
+The default lies beside this module in `slo.yaml`, together with the objectives; a site replaces the
+file whole. Defaults here are those of that file, for sites whose file says nothing of a section.
+`read_policy` finds every fault of a file, `load_policy` refuses one that has any.
 """
 
-import difflib
+import re
 from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from metrics.conventions import DAY_US, US_PER_S
+from metrics.conventions import CATEGORIES, CHARGED_CAUSES, DAY_US, HOUR_US, US_PER_S
+from metrics.documents import Document, Fault, checked, closest, read_documents
 from metrics.errors import PolicyError
+from metrics.openslo import Slo
+
+DEFAULT_POLICY_FILE = Path(__file__).with_name("slo.yaml")
+
+MEASURES = ("goodput", "time_to_restart", "queue_wait", "short_job_success")
+"""What an SLO document may be about; its targets and names are the site's."""
+
+REFUSED = (
+    (
+        r"utili[sz]ation|occupancy|gpu[-_ ]?busy",
+        "cluster utilization",
+        "maximising it removes the reserves that every other objective lives on",
+    ),
+    (
+        r"availability|uptime",
+        "availability of the platform's services",
+        "it answers a question that no training job asks",
+    ),
+    (
+        r"\b[mh]fu\b|[-_][mh]fu\b|\b[mh]fu[-_]|(model|hardware)[-_ ]flops",
+        "MFU or HFU",
+        "they depend on the researcher's model and code",
+    ),
+)
+"""(how their names are recognised, what they are, why they are refused)"""
 
 LONGEST_S = 100 * 366 * 24 * 3600
 """A hundred years: no limit is longer."""
 
-DEFAULT_POLICY_FILE = Path(__file__).with_name("slo.yaml")
+Seconds = Annotated[int, Field(gt=0, le=LONGEST_S)]
+Share = Annotated[Decimal, Field(ge=0, le=1)]
+Charge = Literal["platform", "job", "nobody"]
+
+WINDOW_HOURS = 720
+"""The rolling window of every budget: 30 days."""
 
 
-class Tier(BaseModel):
-    """A class of service: `queue_limit_s` in seconds, None for best effort; higher rank first."""
-
+class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tier(_Section):
+    """A class of service: `queue_limit_s` in seconds, None for best effort; higher rank first."""
 
     name: str
     rank: int
@@ -38,13 +76,11 @@ class Tier(BaseModel):
         return None if self.queue_limit_s is None else self.queue_limit_s * US_PER_S
 
 
-class Retention(BaseModel):
+class Retention(_Section):
     """How long raw steps are kept before only what they painted is, in days.
 
     `steps_days` counts from their stamps, `arrival_days` from their delivery; both must be over.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     steps_days: int = Field(default=35, ge=1, le=36_600)
     arrival_days: int = Field(default=1, ge=0, le=36_600)
@@ -60,16 +96,162 @@ class Retention(BaseModel):
         return self.arrival_days * DAY_US
 
 
-class Policy(BaseModel):
-    """The policy document. Unknown keys are refused."""
+class Classes(_Section):
+    """From which size and length on a job is large, and below which length it is short."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    large_gpus: int = Field(default=8, gt=0)
+    large_duration_s: Seconds = 21600
+    short_duration_s: Seconds = 3600
 
-    apiVersion: str = "headway/v1"
-    kind: str = "Policy"
+    @property
+    def large_duration_us(self) -> int:
+        """The least length of a large job in µs."""
+        return self.large_duration_s * US_PER_S
+
+    @property
+    def short_duration_us(self) -> int:
+        """The length in µs that a short job stays below."""
+        return self.short_duration_s * US_PER_S
+
+
+class ChargeRule(_Section):
+    """Whom lost time is charged to, where all that the rule names fits; what is absent fits all."""
+
+    category: Literal[*CATEGORIES] | None = None  # type: ignore[valid-type]
+    component: str | None = None
+    cause: Literal[*CHARGED_CAUSES] | None = None  # type: ignore[valid-type]
+    tier: str | None = None
+    preemptible: bool | None = None
+    charge: Charge
+
+    def fits(self, category: str, component: str, cause: str, tier: Tier | None) -> bool:
+        """Whether the rule decides about such a loss of a job of that tier."""
+        return (
+            self.category in (None, category)
+            and self.component in (None, component)
+            and self.cause in (None, cause)
+            and (self.tier is None or (tier is not None and self.tier == tier.name))
+            and (self.preemptible is None or self.preemptible is (tier and tier.preemptible))
+        )
+
+
+class Minimum(_Section):
+    """How much a window must hold before a budget gates."""
+
+    gpu_hours: int = Field(default=100, ge=0)
+    events: int = Field(default=10, ge=0)
+
+    @property
+    def gpu_us(self) -> int:
+        """The least GPU-microseconds."""
+        return self.gpu_hours * HOUR_US
+
+
+class Changes(_Section):
+    """Types of change: those that a freeze holds, and those that pass even then."""
+
+    held: tuple[str, ...] = ("firmware", "node_drain", "scheduler_deploy", "maintenance")
+    passing: tuple[str, ...] = ("reliability_fix", "security")
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Every type of change that may be asked about."""
+        return self.held + self.passing
+
+
+class Decisions(_Section):
+    """How long an override may last, and what needs a second person's approval."""
+
+    longest_override_s: Seconds = 86400
+    approval: tuple[Literal["override", "freeze", "thaw", "exclude", "reattribute"], ...] = (
+        "exclude",
+        "reattribute",
+    )
+
+    @property
+    def longest_override_us(self) -> int:
+        """The longest override in µs."""
+        return self.longest_override_s * US_PER_S
+
+
+class AlertWindow(_Section):
+    """A pair of windows: burning `budget_percent` of the budget within `long_h` hours alerts.
+
+    The factor is derived: that share of the budget over that share of the 30 days. The short window
+    ends the alert soon after the burning ends; the ledger's grain makes an hour the shortest.
+    """
+
+    long_h: int = Field(gt=0, le=WINDOW_HOURS)
+    short_h: int = Field(gt=0, le=WINDOW_HOURS)
+    budget_percent: Decimal = Field(gt=0, le=100)
+    severity: Literal["page", "ticket"]
+
+    @property
+    def factor(self) -> Fraction:
+        """The burn rate from which on it alerts (SRE workbook, chapter 5)."""
+        return Fraction(self.budget_percent) / 100 * WINDOW_HOURS / self.long_h
+
+
+DEFAULT_ALERTS = (
+    AlertWindow(long_h=1, short_h=1, budget_percent=Decimal(1), severity="page"),
+    AlertWindow(long_h=6, short_h=1, budget_percent=Decimal(5), severity="page"),
+    AlertWindow(long_h=24, short_h=2, budget_percent=Decimal(10), severity="ticket"),
+    AlertWindow(long_h=72, short_h=6, budget_percent=Decimal(10), severity="ticket"),
+)
+
+DEFAULT_CHARGES = (
+    ChargeRule(category="job", charge="job"),
+    ChargeRule(category="loader", charge="job"),
+    ChargeRule(category="preemption", preemptible=True, charge="nobody"),
+    ChargeRule(charge="platform"),
+)
+
+
+class Price(_Section):
+    """What a GPU-hour costs, for people who decide by cost; never part of a budget."""
+
+    per_gpu_hour: Decimal = Field(default=Decimal("2.50"), ge=0)
+    currency: str = "USD"
+
+
+class Promise(_Section):
+    """What must never happen. OpenSLO knows no target of 1, so it stands here."""
+
+    name: str
+    measure: Literal["checkpoint_durability"]
+
+
+DURABILITY = Promise(name="checkpoint-durability", measure="checkpoint_durability")
+
+
+class Policy(_Section):
+    """The policy document, and beside it the objectives of the same file."""
+
+    apiVersion: Literal["headway/v1"] = "headway/v1"
+    kind: Literal["Policy"] = "Policy"
     tiers: tuple[Tier, ...] = Field(min_length=1)
-    silent_after_s: int = Field(gt=0, le=LONGEST_S)
     retention: Retention = Retention()
+    silent_after_s: Seconds
+    stale_after_s: Seconds = 7200
+    restart_limit_s: Seconds = 600
+    classes: Classes = Classes()
+    charges: tuple[ChargeRule, ...] = DEFAULT_CHARGES
+    minimum: Minimum = Minimum()
+    thaw_remaining: Share = Decimal("0.05")
+    over_cautious_spent: Share = Decimal("0.10")
+    promises: tuple[Promise, ...] = (DURABILITY,)
+    gating: tuple[str, ...] = (
+        "goodput",
+        "time-to-restart",
+        "queue-wait",
+        "checkpoint-durability",
+    )
+    changes: Changes = Changes()
+    decisions: Decisions = Decisions()
+    alerts: tuple[AlertWindow, ...] = DEFAULT_ALERTS
+    price: Price = Price()
+    objectives: Annotated[tuple[Slo, ...], Field(exclude=True)] = ()
+    """The SLO documents of the file; never a key of the policy document."""
 
     @field_validator("tiers")
     @classmethod
@@ -85,6 +267,16 @@ class Policy(BaseModel):
         """After how many microseconds without a record an open, steady job is presumed gone."""
         return self.silent_after_s * US_PER_S
 
+    @property
+    def stale_after_us(self) -> int:
+        """From which age in µs on data no longer decide anything."""
+        return self.stale_after_s * US_PER_S
+
+    @property
+    def restart_limit_us(self) -> int:
+        """A restart keeps the objective where it takes less than this, in µs."""
+        return self.restart_limit_s * US_PER_S
+
     @cached_property
     def _tier_by_name(self) -> dict[str, Tier]:
         names = {alias.lower(): tier for tier in self.tiers for alias in tier.aliases}
@@ -94,28 +286,182 @@ class Policy(BaseModel):
         """The tier that a name or an alias means, in any case; None where it means none."""
         return self._tier_by_name.get(name.strip().lower())
 
+    def charged_to(self, category: str, component: str, cause: str, tier: str | None) -> Charge:
+        """Whom a loss is charged to: the first rule that fits, and the platform where none does."""
+        found = self.tier(tier) if tier else None
+        for rule in self.charges:
+            if rule.fits(category, component, cause, found):
+                return rule.charge
+        return "platform"
+
+    def objective(self, name: str) -> Slo | None:
+        """The SLO document of that name."""
+        return next((slo for slo in self.objectives if slo.metadata.name == name), None)
+
+    @property
+    def objective_names(self) -> tuple[str, ...]:
+        """Every objective and promise, in the order of the file."""
+        promised = tuple(promise.name for promise in self.promises)
+        return tuple(slo.metadata.name for slo in self.objectives) + promised
+
 
 def load_policy(path: Path | None) -> Policy:
-    """The policy in the file, or the default where none is given.
+    """The policy and objectives in the file, or the default where none is given.
 
     Raises PolicyError with every fault and where it stands.
     """
     file = path or DEFAULT_POLICY_FILE
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        policy, faults = read_policy(text)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
         raise PolicyError(f"{file}: cannot be read as YAML ({e})") from e
-    try:
-        return Policy.model_validate(document)
-    except ValidationError as e:
-        faults = "; ".join(_in_words(fault) for fault in e.errors())
-        raise PolicyError(f"{file}: {faults}") from e
+    if policy is None or faults:
+        told = "".join(f"\n  {fault}" for fault in faults)
+        raise PolicyError(f"{file}: {len(faults)} faults{told}")
+    return policy
 
 
-def _in_words(fault: ErrorDetails) -> str:
-    place = ".".join(str(part) for part in fault["loc"]) or "document"
-    if fault["type"] != "extra_forbidden":
-        return f"{place}: {fault['msg']}"
-    model = Tier if fault["loc"][0] == "tiers" else Policy
-    close = difflib.get_close_matches(str(fault["loc"][-1]), model.model_fields, n=1)
-    return f"{place}: no such key" + (f"; did you mean {close[0]}?" if close else "")
+def read_policy(text: str) -> tuple[Policy | None, list[Fault]]:
+    """The policy and objectives that the text says, and its faults in the order of lines.
+
+    A text without any SLO document keeps the default's objectives. Raises yaml.YAMLError.
+    """
+    documents = read_documents(text)
+    slos, policies, faults = [], [], []
+    for document in documents:
+        if document.kind() == "SLO":
+            slo, found = checked(document, Slo)
+            found += _faults_of_slo(document, slo) if slo else _refused(document)
+            slos.append((document, slo))
+        else:
+            policy, found = _policy_of(document)
+            policies.append((document, policy))
+        faults += found
+    if len(policies) != 1:
+        line = policies[1][0].line([]) if policies else 1
+        faults.append(Fault(line, "document", f"{len(policies)} policy documents; one is needed"))
+        return None, sorted(faults)
+    document, policy = policies[0]
+    objectives = tuple(slo for _, slo in slos if slo) if slos else _default_objectives()
+    faults += _given_twice(slos)
+    if policy is None:
+        return None, sorted(faults)
+    whole = policy.model_copy(update={"objectives": objectives})
+    unread = [_name_of(document) for document, slo in slos if slo is None]
+    faults += _contradictions(document, whole, [*whole.objective_names, *unread])
+    return whole, sorted(faults)
+
+
+def _name_of(document: Document) -> str:
+    metadata = document.data.get("metadata")
+    return str(metadata.get("name")) if isinstance(metadata, dict) else ""
+
+
+def _policy_of(document: Document) -> tuple[Policy | None, list[Fault]]:
+    policy, faults = checked(document, Policy)
+    if isinstance(document.data, dict) and "objectives" in document.data:
+        hint = "no such key; objectives are SLO documents of their own in this file"
+        return None, [*faults, document.fault(["objectives"], hint)]
+    return policy, faults
+
+
+def _default_objectives() -> tuple[Slo, ...]:
+    text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
+    found = [checked(d, Slo)[0] for d in read_documents(text) if d.kind() == "SLO"]
+    return tuple(slo for slo in found if slo)
+
+
+def _given_twice(slos: list[tuple[Document, Slo | None]]) -> list[Fault]:
+    seen: set[str] = set()
+    faults = []
+    for document, slo in slos:
+        if slo and slo.metadata.name in seen:
+            message = f"a second objective called {slo.metadata.name}; names must differ"
+            faults.append(document.fault(["metadata", "name"], message))
+        seen |= {slo.metadata.name} if slo else set()
+    return faults
+
+
+def _faults_of_slo(document: Document, slo: Slo) -> list[Fault]:
+    faults = _refused(document)
+    window = slo.spec.timeWindow[0]
+    if (window.duration, window.isRolling) != ("30d", True):
+        message = "Headway keeps budgets over a rolling window of 30d"
+        faults.append(document.fault(["spec", "timeWindow", 0], message))
+    if slo.spec.budgetingMethod != "Occurrences":
+        message = "Headway counts Occurrences only"
+        faults.append(document.fault(["spec", "budgetingMethod"], message))
+    if len(slo.spec.objectives) != 1:
+        faults.append(document.fault(["spec", "objectives"], "one objective a document"))
+    measures = {str(source.spec.get("measure")) for source in slo.sources}
+    if not faults and (len(measures) != 1 or not measures <= set(MEASURES)):
+        given = ", ".join(sorted(measures)) or "none"
+        key = "indicator" if slo.spec.indicator else "indicatorRef"
+        message = f"measure {given}: Headway measures {', '.join(MEASURES)}, one an objective"
+        faults.append(document.fault(["spec", key], message + closest(given, MEASURES)))
+    return faults
+
+
+def _refused(document: Document) -> list[Fault]:
+    """Objectives that do more harm than good, told by their names and metrics."""
+    if not isinstance(document.data, dict):
+        return []
+    said = " ".join(_names_in(document.data)).lower()
+    return [
+        document.fault(["metadata", "name"], f"{what} is refused as an objective: {why}")
+        for words, what, why in REFUSED
+        if re.search(words, said)
+    ]
+
+
+def _names_in(data: Any, key: str = "") -> Iterator[str]:
+    """The names, titles and metric queries of a document; prose and labels are no names."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            if name not in ("description", "labels", "annotations"):
+                yield from _names_in(value, str(name))
+    elif isinstance(data, list):
+        for value in data:
+            yield from _names_in(value, key)
+    elif isinstance(data, str) and key not in ("apiVersion", "kind", "service"):
+        yield data
+
+
+def _contradictions(document: Document, policy: Policy, names: list[str]) -> list[Fault]:
+    """What each section says well by itself, and not together with the others."""
+    faults = []
+    tiers = [tier.name for tier in policy.tiers]
+    for place, rule in enumerate(policy.charges):
+        if rule.tier is not None and rule.tier not in tiers:
+            message = f"no tier {rule.tier}{closest(rule.tier, tiers)}"
+            faults.append(document.fault(["charges", place, "tier"], message))
+    for place, name in enumerate(policy.gating):
+        if name not in names:
+            message = f"no objective {name}{closest(name, names)}"
+            faults.append(document.fault(["gating", place], message))
+    for change in set(policy.changes.held) & set(policy.changes.passing):
+        message = f"{change} is both held and passing; name it once"
+        faults.append(document.fault(["changes"], message))
+    if policy.classes.short_duration_us > policy.classes.large_duration_us:
+        message = "is longer than large_duration_s: a job would be both short and large"
+        faults.append(document.fault(["classes", "short_duration_s"], message))
+    return faults + _unreachable_alerts(document, policy)
+
+
+def _unreachable_alerts(document: Document, policy: Policy) -> list[Fault]:
+    faults = []
+    for place, window in enumerate(policy.alerts):
+        if window.short_h > window.long_h:
+            message = "is longer than long_h: it could not end the alert sooner"
+            faults.append(document.fault(["alerts", place, "short_h"], message))
+        for slo in policy.objectives:
+            highest = 1 / (1 - slo.spec.objectives[0].share)
+            if window.factor >= highest:
+                message = (
+                    f"{window.budget_percent} % in {window.long_h} h is a burn rate of"
+                    f" {float(window.factor):g}; {slo.metadata.name} cannot burn faster than"
+                    f" {float(highest):g}, so this alert would never fire"
+                )
+                faults.append(document.fault(["alerts", place], message))
+    return faults

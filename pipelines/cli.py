@@ -13,11 +13,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
+from answers import questions
+from answers.home import Home
+from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
-from pipelines import answers, show, tables
-from pipelines.home import Home
-from pipelines.mart import open_mart
-from pipelines.records import BadRecord, time_us
+from metrics.policy import load_policy
+from pipelines import decisions, show, tables
+from pipelines.options import FormatOption, HomeOption, JobOption, moment_us
 from pipelines.show import Format
 
 app = typer.Typer(
@@ -35,14 +37,6 @@ def site(
     """Where every training job's wall-clock went: goodput, restarts and queue waits, exactly."""
     if home is not None:
         os.environ["HEADWAY_HOME"] = str(home)
-
-
-HomeOption = Annotated[
-    Path | None,
-    typer.Option("--home", help="The site's directory. Default: HEADWAY_HOME, else .headway here."),
-]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
-JobOption = Annotated[str | None, typer.Option("--job", help="Only this job.")]
 
 
 def main() -> None:
@@ -129,7 +123,7 @@ def refresh(
 
     site = Home.open(home)
     with Progress() as progress:
-        report = run(site, progress, as_of_us=_moment(as_of), rebuild=rebuild)
+        report = run(site, progress, as_of_us=moment_us(as_of), rebuild=rebuild)
     answer = {name: getattr(report.refreshed, name) for name in _REFRESHED}
     if how is Format.TABLE:
         tables.print_refreshed(report.refreshed)
@@ -142,15 +136,6 @@ def refresh(
 _REFRESHED = ("as_of_us", "jobs", "groups", "hours", "folded_steps")
 
 
-def _moment(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return time_us(text)
-    except BadRecord as e:
-        raise UsageError(f"--as-of {text}: {e}; say it like 2026-10-01T12:00:00Z") from e
-
-
 @app.command()
 def job(
     job: Annotated[str, typer.Argument(help="The job's id.")],
@@ -159,7 +144,7 @@ def job(
 ) -> None:
     """One job: its goodput, and where the rest of its wall-clock went."""
     with open_mart(Home.at(home)) as mart:
-        answer = answers.job(mart, job)
+        answer = questions.job(mart, job)
         if how is Format.TABLE:
             tables.print_job(answer)
             tables.print_as_of(mart.meta())
@@ -178,7 +163,7 @@ def ledger(
 ) -> None:
     """The ledger: every job's wall-clock by hour, category, component and cause."""
     with open_mart(Home.at(home)) as mart:
-        rows = answers.ledger(mart, job)
+        rows = questions.ledger(mart, job)
         if how is Format.TABLE:
             tables.print_ledger(rows)
             tables.print_as_of(mart.meta())
@@ -197,7 +182,7 @@ _RESTARTS = (
     "interruptions",
     "lost_steps",
     "time_to_restart_us",
-    *(f"{part}_us" for part in answers.RESTART_COMPONENTS),
+    *(f"{part}_us" for part in questions.RESTART_COMPONENTS),
 )
 
 
@@ -206,10 +191,11 @@ def restarts(
     job: JobOption = None, home: HomeOption = None, how: FormatOption = Format.TABLE
 ) -> None:
     """Restarts: from an interruption to the next first step, by component."""
-    with open_mart(Home.at(home)) as mart:
-        rows = answers.restarts(mart, job)
+    site = Home.at(home)
+    with open_mart(site) as mart:
+        rows = questions.restarts(mart, job)
         if how is Format.TABLE:
-            tables.print_restarts(rows, answers.restart_times(mart, job))
+            tables.print_restarts(rows, questions.restart_times(mart, site.policy(), job))
             tables.print_as_of(mart.meta())
         else:
             show.print_data(rows, _RESTARTS, how)
@@ -219,7 +205,7 @@ _QUEUE = (
     "tier",
     "jobs",
     "censored",
-    *answers.QUANTILES,
+    *questions.QUANTILES,
     "max_us",
     "target_us",
     "within_target",
@@ -231,7 +217,7 @@ def queue(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
     """Queue waits by tier: from submission to the first completed step."""
     site = Home.at(home)
     with open_mart(site) as mart:
-        answer = answers.queue(mart, site.policy())
+        answer = questions.queue(mart, site.policy())
         if how is Format.TABLE:
             tables.print_queue(answer)
             tables.print_as_of(mart.meta())
@@ -248,7 +234,7 @@ _FINDINGS = ("finding", "job", "attempt", "count", "detail")
 def quality(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
     """How far the numbers can be trusted: coverage, quarantine, odd records."""
     with open_mart(Home.at(home)) as mart:
-        answer = answers.quality(mart)
+        answer = questions.quality(mart)
         if how is Format.TABLE:
             tables.print_quality(answer)
             tables.print_as_of(mart.meta())
@@ -256,6 +242,25 @@ def quality(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
             show.print_json(answer)
         else:
             show.print_rows(answer["findings"], _FINDINGS, how)
+
+
+@app.command()
+def validate(
+    file: Annotated[
+        Path | None, typer.Argument(help="Objectives and policy. Default: those in force.")
+    ] = None,
+    home: HomeOption = None,
+) -> None:
+    """Check a file of objectives and policy: every fault with its line, path and a hint."""
+    chosen = file or Home.at(home).policy_in_force
+    policy = load_policy(chosen)
+    print(
+        f"{chosen.name}: no fault; objectives: {', '.join(policy.objective_names)};"
+        f" tiers: {', '.join(tier.name for tier in policy.tiers)}"
+    )
+
+
+decisions.add_to(app)
 
 
 @app.command()

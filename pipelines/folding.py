@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass
 import duckdb
 
 import sql
+from answers.clock import now_us
 from metrics.conventions import HOUR_US
 from metrics.errors import UsageError
 from metrics.policy import Retention
-from pipelines.clock import now_us
 from pipelines.warehouse import one_row
 
 _OF_CLOSED_JOBS = ("contexts", "painted_gaps", "painted_pieces", "unpainted", "labels", "baselines")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import duckdb
 
+from answers.clock import now_us
 from metrics.errors import UnknownKind, UnreadableInput, UsageError
-from pipelines.clock import now_us
 from pipelines.reading import incoming_steps, read
 from pipelines.sources import Settings, Source
 from pipelines.sources.canonical import Canonical

@@ -14,12 +14,12 @@ import duckdb
 import pyarrow as pa
 
 import sql
+from answers.clock import now_us
+from answers.home import Home
+from answers.mart import CURRENT
 from metrics.policy import Policy
-from pipelines.clock import now_us
-from pipelines.home import Home
 from pipelines.warehouse import transaction
 
-CURRENT = "CURRENT"
 KEPT = 5
 
 TABLES = (
@@ -28,6 +28,9 @@ TABLES = (
     "restarts",
     "queue_waits",
     "wait_parts",
+    "wait_holds",
+    "restart_losses",
+    "restore_tests",
     "findings",
     "quarantine",
     "files",

@@ -6,10 +6,10 @@ from typing import Any
 
 import dagster as dg
 
+from answers.home import Home
 from metrics.errors import HeadwayError
 from pipelines.defs.assets import derived, mart, raw_events
 from pipelines.defs.site import Report, Site
-from pipelines.home import Home
 
 
 @dataclass(frozen=True)

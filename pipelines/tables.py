@@ -1,13 +1,17 @@
 """Answers as tables for people; what a number means stands in its heading or beside it."""
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from pipelines import answers
-from pipelines.mart import Meta
+from answers import questions
+from answers.budgets import Report
+from answers.mart import Meta
+from metrics.budget import Unit
+from metrics.conventions import HOUR_US
 from pipelines.show import bar, console, duration, moment, percent, print_table, reached, text
 
 if TYPE_CHECKING:  # Dagster takes seconds to import: only commands that run it do
-    from pipelines.defs.site import Report
+    from pipelines.defs.site import Report as RunReport
     from pipelines.derive import Refreshed
 
 
@@ -26,7 +30,7 @@ def print_ingested(rows: list[dict[str, Any]]) -> None:
     print_table("Ingested", heads, cells)
 
 
-def print_notes(report: "Report") -> None:
+def print_notes(report: "RunReport") -> None:
     """What else a run has to say, on stderr."""
     notes = console(stderr=True)
     for path in report.skipped:
@@ -97,8 +101,8 @@ def print_job(answer: dict[str, Any]) -> None:
             row["component"],
             row["cause"],
             duration(row["us"]),
-            percent(answers.share(row["us"], wall_us)),
-            bar(answers.share(row["us"], wall_us) or 0.0),
+            percent(questions.share(row["us"], wall_us)),
+            bar(questions.share(row["us"], wall_us) or 0.0),
         ]
         for row in shown
     ]
@@ -123,7 +127,7 @@ def print_queue(answer: dict[str, dict[str, Any]]) -> None:
             tier,
             str(row["jobs"]),
             str(row["censored"]),
-            *(reached(row[name], row["max_us"]) for name in answers.QUANTILES),
+            *(reached(row[name], row["max_us"]) for name in questions.QUANTILES),
             duration(row["max_us"]),
             "best effort" if row["target_us"] is None else duration(row["target_us"]),
             "–" if row["target_us"] is None else percent(row["within_target"]),
@@ -154,7 +158,7 @@ def print_restarts(rows: list[dict[str, Any]], times: dict[str, Any]) -> None:
             row["cause"],
             row["outcome"],
             duration(row["time_to_restart_us"]) if row["recovered_us"] else "not recovered",
-            *(duration(row["components"][part]) for part in answers.RESTART_COMPONENTS),
+            *(duration(row["components"][part]) for part in questions.RESTART_COMPONENTS),
             text(row["lost_steps"]),
         ]
         for row in rows
@@ -216,3 +220,130 @@ def print_quality(answer: dict[str, Any]) -> None:
     ]
     heads = ("finding", ">jobs", "for example", ">attempt", "~what it means there")
     print_table(f"Findings: {len(answer['findings'])}", heads, found)
+
+
+def print_budgets(found: list[Report]) -> None:
+    """Budgets, a row each; whole goodput stands beside the share that is charged."""
+    cells = [
+        [
+            report.series.slo,
+            str(report.series.scope),
+            report.state.value,
+            _counted(report, report.budget.amount.total),
+            _counted(report, report.budget.amount.bad),
+            _counted(report, report.budget.allowed),
+            _counted(report, report.budget.remaining),
+            *(_rate(report.burn[span]) for span in ("1d", "30d")),
+            moment(report.exhausted_us)[:16],
+            moment(report.thaw.at_us)[:16] if report.thaw else "–",
+        ]
+        for report in found
+    ]
+    heads = (
+        "objective",
+        "scope",
+        "state",
+        ">total",
+        ">bad",
+        ">allowed",
+        ">left",
+        ">burn 1d",
+        ">30d",
+        "exhausted",
+        "thaws",
+    )
+    print_table("Budgets over 30 days", heads, cells)
+    out = console()
+    for report in found:
+        if report.series.measure == "goodput" and report.budget.amount.total:
+            _print_goodput(report)
+        if report.is_over_cautious:
+            out.print(f"{report.series.slo}: hardly touched in 30 days; you may ship faster")
+    adjusted = found[0].facts.adjustments if found else None
+    if adjusted and (adjusted.exclusions or adjusted.reattributions):
+        out.print(
+            f"adjusted by {len(adjusted.exclusions)} exclusions and"
+            f" {len(adjusted.reattributions)} re-attributions (`headway journal`)"
+        )
+    if found:
+        judged = found[0].moment
+        stale = ": too old to decide on" if judged.stale else ""
+        out.print(
+            f"as of {moment(judged.as_of_us)} UTC, data through"
+            f" {moment(judged.data_through_us)}{stale}",
+            style="dim",
+        )
+
+
+def _print_goodput(report: Report) -> None:
+    found = report.goodput()
+    between = found["between_interruptions_us"]
+    out = console()
+    out.print(
+        f"goodput of {report.series.scope}: whole {percent(found['goodput'])}, but for what is not"
+        f" charged to the platform {percent(found['platform_goodput'])};"
+        f" {found['jobs_within']} of {found['jobs']} large jobs within their own budget",
+        markup=False,
+    )
+    if between is not None:
+        cost = found["cost_of_a_restart_minute"]
+        out.print(
+            f"an interruption every {duration(between)} of a job's wall-clock: each minute of"
+            f" restart costs {cost * 100:.4f} % of goodput"
+        )
+
+
+def _counted(report: Report, amount: int) -> str:
+    if report.series.unit is Unit.COUNT:
+        return f"{amount:,}"
+    if report.series.unit is Unit.US:
+        return duration(amount)
+    return f"{round(Fraction(amount, HOUR_US)):,} GPU-h"
+
+
+def _rate(burn: Fraction | None) -> str:
+    return "–" if burn is None else f"{float(burn):.2f}"
+
+
+def print_gate(answer: dict[str, Any]) -> None:
+    """The decision, its reasons and what blocks."""
+    out = console()
+    style = {"allow": "bold green", "deny": "bold red"}.get(answer["decision"], "bold yellow")
+    title = f"{answer['decision']}: {answer['change']} on {answer['scope']}"
+    out.print(title, style=style, markup=False)
+    out.print(answer["explanation"], markup=False)
+    for warning in answer["warnings"]:
+        out.print(f"note: {warning}", style="dim", markup=False)
+    out.print(
+        f"as of {answer['as_of']}, data through {answer['data_through']}", style="dim", markup=False
+    )
+
+
+def print_history(answer: dict[str, Any]) -> None:
+    """What was decided then, and below it what today's data would have decided."""
+    then = [
+        [row["hour"], row["state"], row["why"], row["decided_at"], row["data_through"]]
+        for row in answer["recorded"]
+    ]
+    heads = ("hour", "state", "~why", "decided", "data through")
+    print_table(f"Known then, of {answer['scope']}: {len(then) or 'nothing'}", heads, then)
+    now = [[row["hour"], row["state"], row["why"] or "–"] for row in answer["now"]]
+    print_table(f"Known now: {len(now) or 'no change'}", ("hour", "state", "~why"), now)
+
+
+def print_journal(rows: list[dict[str, Any]]) -> None:
+    """The journal, an entry a row."""
+    heads = (">entry", "at", "kind", "scope", "who", "~why", "~status")
+    cells = [
+        [
+            str(row["id"]),
+            str(row["at"])[:19],
+            row["kind"] if row["of"] is None else f"{row['kind']} {row['of']}",
+            row["scope"],
+            row["who"],
+            row["why"],
+            row["status"],
+        ]
+        for row in rows
+    ]
+    print_table(f"Journal: {len(rows) or 'nothing'}", heads, cells)

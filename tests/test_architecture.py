@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-ROOT_PACKAGES = ("metrics", "sql", "pipelines", "app")
+ROOT_PACKAGES = ("metrics", "sql", "answers", "pipelines", "app")
 FRAMEWORKS = ("dagster", "duckdb", "typer", "rich", "streamlit", "pandas", "pyarrow", "fastapi")
 
 IMPORT_ALL = """
@@ -27,7 +27,12 @@ def imported_by(package: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("package", "may_import"),
-    [("metrics", {"metrics"}), ("sql", {"sql"}), ("pipelines", {"metrics", "sql", "pipelines"})],
+    [
+        ("metrics", {"metrics"}),
+        ("sql", {"sql"}),
+        ("answers", {"metrics", "sql", "answers"}),
+        ("pipelines", {"metrics", "sql", "answers", "pipelines"}),
+    ],
 )
 def test_a_package_imports_only_those_below_it(package: str, may_import: set[str]) -> None:
     assert imported_by(package) & set(ROOT_PACKAGES) <= may_import

@@ -44,6 +44,7 @@ COMMANDS = {
     "restarts": {"--job", "--home", "--format"},
     "queue": {"--home", "--format"},
     "quality": {"--home", "--format"},
+    "validate": {"file", "--home"},
     "demo": {"--home"},
 }
 QUESTIONS = (("job", "19"), ("ledger",), ("restarts",), ("queue",), ("quality",))

@@ -226,7 +226,7 @@ def test_a_stamp_far_ahead_folds_nothing_of_today(tmp_path: Path) -> None:
     ahead[0]["ts_us"] = 4_000_000_000_000_000
     with harness.fresh_warehouse() as con:
         harness.deliver(con, tmp_path, ahead, minutes(1, 600))
-        from pipelines.clock import now_us
+        from answers.clock import now_us
 
         recent = (now_us() - streams.BASE_US) // HOUR_US
         assert rederive(con, int(recent) + 1).folded_steps == 0

@@ -21,13 +21,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from answers import questions
+from answers.home import Home
+from answers.mart import CURRENT, Mart, open_mart
 from metrics.errors import HeadwayError, NothingPublished, UnreadableInput, WarehouseBusy
-from pipelines import answers
 from pipelines.derive import refresh
-from pipelines.home import Home
 from pipelines.ingest import ingest
-from pipelines.mart import Mart, open_mart
-from pipelines.publish import CURRENT, KEPT, publish
+from pipelines.publish import KEPT, publish
 from pipelines.show import Format, print_json, print_rows
 from pipelines.sources import Settings
 from pipelines.warehouse import open_warehouse
@@ -233,8 +233,8 @@ READER = """
 import sys
 import time
 from pathlib import Path
-from pipelines.home import Home
-from pipelines.mart import open_mart
+from answers.home import Home
+from answers.mart import open_mart
 
 home, seen = Home(Path(sys.argv[1])), set()
 print("ready", flush=True)
@@ -289,7 +289,7 @@ def headway(home: Path, *args: str) -> subprocess.Popen[str]:
 
 def ledger(home: Path) -> list[dict[str, Any]]:
     with open_mart(Home(home)) as mart:
-        return answers.ledger(mart, None)
+        return questions.ledger(mart, None)
 
 
 def sample_in_parts(folder: Path) -> list[Path]:
@@ -393,7 +393,7 @@ def test_gpu_time_past_2_to_the_53_is_exact(home: Home) -> None:
         refresh(con, harness.POLICY)
         publish(con, home, harness.POLICY, as_of_given=False)
     with open_mart(home) as mart:
-        assert answers.quality(mart)["coverage"] == {
+        assert questions.quality(mart)["coverage"] == {
             "gpu_us": (2**53 - 1) * 100 * S,
             "instrumented_gpu_us": (2**53 - 1) * 100 * S,
             "share": 1.0,

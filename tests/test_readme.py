@@ -79,5 +79,5 @@ def test_every_option_that_the_readme_names_exists() -> None:
 
 def test_every_path_that_the_readme_names_exists() -> None:
     linked = re.findall(r"\]\(([^)#]+)\)", TEXT)
-    named = re.findall(r"`((?:metrics|sql|pipelines|tests)/[\w./-]*)`", TEXT)
+    named = re.findall(r"`((?:metrics|sql|answers|pipelines|tests)/[\w./-]*)`", TEXT)
     assert [path for path in (*linked, *named) if not (ROOT / path).exists()] == []

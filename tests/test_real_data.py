@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
+from answers import questions
+from answers.home import Home
+from answers.mart import Mart, open_mart
 from metrics.policy import load_policy
-from pipelines import answers
 from pipelines.defs.site import Report
-from pipelines.home import Home
-from pipelines.mart import Mart, open_mart
 from pipelines.run import Ingestion, run
 
 SAMPLE = Path(__file__).parents[1] / "pipelines" / "demo" / "slurm-training"
@@ -62,17 +62,17 @@ def micro(seconds: float) -> int:
 
 def assert_adds_up(mart: Mart, job: str) -> None:
     """useful + gap = wall, and the ledger's rows sum to the wall."""
-    answer = answers.job(mart, job)
+    answer = questions.job(mart, job)
     assert answer["useful_us"] + answer["gap_us"] == answer["wall_us"]
     assert answer["residual_us"] == 0
-    assert sum(row["us"] for row in answers.ledger(mart, job)) == answer["wall_us"]
+    assert sum(row["us"] for row in questions.ledger(mart, job)) == answer["wall_us"]
 
 
 def lost(mart: Mart, job: str, category: str, component: str) -> int:
     """What a job lost to a category and component, of all causes."""
     return sum(
         row["us"]
-        for row in answers.job(mart, job)["loss"]
+        for row in questions.job(mart, job)["loss"]
         if (row["category"], row["component"]) == (category, component)
     )
 
@@ -137,13 +137,13 @@ def first_step_us(job: str, attempt: int) -> int:
 
 @pytest.mark.parametrize("job", sorted(ACCOUNTING, key=int))
 def test_a_job_s_wall_is_what_accounting_says(cluster: Mart, job: str) -> None:
-    assert answers.job(cluster, job)["wall_us"] == ACCOUNTING[job].wall_us
+    assert questions.job(cluster, job)["wall_us"] == ACCOUNTING[job].wall_us
     assert_adds_up(cluster, job)
 
 
 def test_walls_worked_out_by_hand(cluster: Mart) -> None:
     # 19: 15:32:02 to 15:51:35; 20: 15:32:02 to 15:44:39; 21: 15:32:02 to 15:42:10.
-    walls = {job: answers.job(cluster, job)["wall_us"] for job in ("19", "20", "21")}
+    walls = {job: questions.job(cluster, job)["wall_us"] for job in ("19", "20", "21")}
     assert walls == {
         "19": (19 * 60 + 33) * S,
         "20": (12 * 60 + 37) * S,
@@ -153,12 +153,12 @@ def test_walls_worked_out_by_hand(cluster: Mart) -> None:
 
 def test_the_goodput_of_a_job_without_steps_is_unknown(cluster: Mart) -> None:
     for job in ACCOUNTING:
-        known = answers.job(cluster, job)["goodput"] is not None
+        known = questions.job(cluster, job)["goodput"] is not None
         assert known == (job in STEPS)
 
 
 def test_job_19_was_preempted_once_and_lost_a_node_twice(cluster: Mart) -> None:
-    found = answers.restarts(cluster, "19")
+    found = questions.restarts(cluster, "19")
     assert [row["cause"] for row in found] == ["preemption", "hardware", "hardware"]
     # An interruption is detected at the End of its run: 15:34:32, 15:38:38, 15:43:14.
     day = "2026-11-29T"
@@ -178,7 +178,7 @@ def test_what_job_19_still_trained_after_its_interruptions_is_no_part_of_a_resta
 ) -> None:
     # Its process went on in its grace, and for some seconds on a lost node. What lies before
     # detection is shown beside the time to restart, and is no part of it either.
-    for attempt, row in enumerate(answers.restarts(cluster, "19")):
+    for attempt, row in enumerate(questions.restarts(cluster, "19")):
         last = max(utc_us(r["ts"]) for r in STEPS["19"] if r["attempt"] == attempt)
         parts = sum(us for part, us in row["components"].items() if part != "detect")
         went_on = row["time_to_restart_us"] - parts
@@ -195,13 +195,13 @@ def test_job_19_lost_no_step(cluster: Mart) -> None:
         steps[record["attempt"]].append(record["step"])
     assert [max(steps[n]) for n in range(3)] == [2436, 4065, 6301]
     assert [min(steps[n]) for n in range(1, 4)] == [2437, 4066, 6302]
-    assert [row["lost_steps"] for row in answers.restarts(cluster, "19")] == [0, 0, 0]
+    assert [row["lost_steps"] for row in questions.restarts(cluster, "19")] == [0, 0, 0]
 
 
 def test_job_21_lost_the_steps_after_its_last_checkpoint(cluster: Mart) -> None:
     # It left with 99 after step 807 and was requeued; then preempted before any step of attempt 1;
     # attempt 2 goes on after step 800. One restart with two interruptions, and 7 steps lost.
-    (row,) = answers.restarts(cluster, "21")
+    (row,) = questions.restarts(cluster, "21")
     assert row["detected_us"] == utc_us("2026-11-29T15:32:49")
     assert row["recovered_us"] == first_step_us("21", 2)
     assert (row["interruptions"], row["attempts_used"], row["lost_steps"]) == (2, 2, 7)
@@ -253,7 +253,7 @@ def painted(job: str) -> tuple[int, int, int]:
 @pytest.mark.parametrize("job", ONE_ATTEMPT)
 def test_useful_time_of_a_job_of_one_attempt_step_by_step(cluster: Mart, job: str) -> None:
     useful, waited, slow = painted(job)
-    assert answers.job(cluster, job)["useful_us"] == useful
+    assert questions.job(cluster, job)["useful_us"] == useful
     assert lost(cluster, job, "loader", "step") == waited
     assert lost(cluster, job, "unattributed", "slow_step") == slow
 
@@ -270,7 +270,7 @@ def test_the_one_step_of_job_29_that_took_three_seconds(cluster: Mart) -> None:
 @pytest.mark.parametrize("job", sorted(STEPS, key=int))
 def test_useful_time_is_no_more_than_the_steps_took(cluster: Mart, job: str) -> None:
     most = sum(micro(r["duration_s"]) + 1000 for r in STEPS[job])
-    assert 0 < answers.job(cluster, job)["useful_us"] < most
+    assert 0 < questions.job(cluster, job)["useful_us"] < most
 
 
 def nearest_rank(waits: list[int], percent: int) -> int:
@@ -281,7 +281,7 @@ def test_waits_of_the_interactive_jobs_end_with_their_first_step(cluster: Mart) 
     # Jobs 2 and 15 have no steps: their wait ends with their allocation, 0 s and 5 s after Submit.
     waits = [0, 5 * S]
     waits += [first_step_us(job, 0) - ACCOUNTING[job].submit_us for job in ("22", "24", "25", "26")]
-    found = answers.queue(cluster, POLICY)
+    found = questions.queue(cluster, POLICY)
     interactive = found["interactive"]
     assert (interactive["jobs"], interactive["censored"]) == (6, 0)
     assert interactive["p50_us"] == nearest_rank(waits, 50)
@@ -304,10 +304,10 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mart]:
 def test_a_job_of_three_runs_is_one_job_with_two_restarts(scheduler: Mart) -> None:
     # 14:39:54 PREEMPTED 14:40:07; 14:42:43 NODE_FAIL 14:43:38; 14:45:57 COMPLETED 14:47:29.
     # Wall 7 m 35 s; down 14:40:07 to 14:42:43 is 2 m 36 s, 14:43:38 to 14:45:57 is 2 m 19 s.
-    answer = answers.job(scheduler, "1")
+    answer = questions.job(scheduler, "1")
     assert answer["wall_us"] == 455 * S
     assert answer["goodput"] is None
-    found = answers.restarts(scheduler, "1")
+    found = questions.restarts(scheduler, "1")
     assert [row["cause"] for row in found] == ["preemption", "hardware"]
     assert [row["time_to_restart_us"] for row in found] == [156 * S, 139 * S]
     assert lost(scheduler, "1", "uninstrumented", "run") == (13 + 55 + 92) * S
@@ -316,7 +316,7 @@ def test_a_job_of_three_runs_is_one_job_with_two_restarts(scheduler: Mart) -> No
 
 def test_every_wall_of_the_scheduler_is_what_accounting_says(scheduler: Mart) -> None:
     for job, told in accounting(DATA / "slurm" / "sacct_dup.psv").items():
-        assert answers.job(scheduler, job)["wall_us"] == told.wall_us
+        assert questions.job(scheduler, job)["wall_us"] == told.wall_us
         assert_adds_up(scheduler, job)
 
 
@@ -363,7 +363,7 @@ def kaplan_meier(waits: list[tuple[int, bool]], p: Fraction) -> int | None:
 
 
 def test_queue_waits_by_partition_are_those_of_the_raw_lines(phillips: Mart) -> None:
-    found = answers.queue(phillips, POLICY)
+    found = questions.queue(phillips, POLICY)
     waits = raw_waits()
     assert found.keys() == waits.keys() == {"black", "crumpet", "focaccia"}
     assert sum(row["jobs"] for row in found.values()) == 4285
@@ -379,7 +379,7 @@ def test_queue_waits_by_partition_are_those_of_the_raw_lines(phillips: Mart) -> 
 
 
 def test_where_every_job_ran_quantiles_are_nearest_ranks(phillips: Mart) -> None:
-    found = answers.queue(phillips, POLICY)
+    found = questions.queue(phillips, POLICY)
     for partition in ("crumpet", "focaccia"):
         waits = [wait for wait, _ in raw_waits()[partition]]
         assert found[partition]["censored"] == 0
@@ -388,9 +388,9 @@ def test_where_every_job_ran_quantiles_are_nearest_ranks(phillips: Mart) -> None
 
 
 def test_no_goodput_is_claimed_where_nothing_is_instrumented(phillips: Mart) -> None:
-    coverage = answers.quality(phillips)["coverage"]
+    coverage = questions.quality(phillips)["coverage"]
     assert coverage["share"] == 0.0
-    assert all(row["goodput"] is None for row in answers.jobs(phillips))
+    assert all(row["goodput"] is None for row in questions.jobs(phillips))
 
 
 # Training logs ------------------------------------------------------------------------------------
@@ -445,7 +445,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mart]:
 @pytest.mark.parametrize("log", LOGS)
 def test_a_log_s_wall_lies_between_its_first_and_last_stamp(logs: Mart, log: str) -> None:
     times = [ms for ms, _ in stamps(log)]
-    assert answers.job(logs, LOGS[log])["wall_us"] == (max(times) - min(times)) * 1000
+    assert questions.job(logs, LOGS[log])["wall_us"] == (max(times) - min(times)) * 1000
     assert_adds_up(logs, LOGS[log])
 
 
@@ -505,7 +505,7 @@ def test_evaluations_whose_start_was_not_logged_begin_with_the_stamp_before(logs
 def test_a_log_s_training_is_useful_but_for_its_first_step(logs: Mart, log: str) -> None:
     # What is neither startup, evaluation, checkpoint nor after the last step is training.
     job = LOGS[log]
-    answer = answers.job(logs, job)
+    answer = questions.job(logs, job)
     other = sum(
         row["us"]
         for row in answer["loss"]
@@ -547,7 +547,7 @@ def test_useful_time_of_a_log_of_closed_blocks_is_the_blocks(
     if log == "google":  # its second checkpoint lies after the last block
         (run_stop,) = stamps(log, "run_stop")
         useful += (max(stamps(log, "checkpoint"))[0] - run_stop[0]) * 1000
-    assert answers.job(logs, LOGS[log])["useful_us"] == useful
+    assert questions.job(logs, LOGS[log])["useful_us"] == useful
 
 
 @pytest.mark.parametrize(
@@ -563,10 +563,12 @@ def test_useful_time_of_a_log_of_closed_blocks_is_the_blocks(
     ],
 )
 def test_a_log_tells_how_its_job_ended(logs: Mart, log: str, state: str) -> None:
-    assert answers.job(logs, LOGS[log])["state"] == state
+    assert questions.job(logs, LOGS[log])["state"] == state
 
 
 def test_a_log_that_breaks_off_ends_with_its_last_record(logs: Mart) -> None:
     # No run_stop, and other logs are years later: presumed gone.
-    silent = [row["job"] for row in answers.quality(logs)["findings"] if row["finding"] == "silent"]
+    silent = [
+        row["job"] for row in questions.quality(logs)["findings"] if row["finding"] == "silent"
+    ]
     assert silent == [LOGS["tinycorp"]]

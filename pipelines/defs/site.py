@@ -8,9 +8,9 @@ from pathlib import Path
 import dagster as dg
 import duckdb
 
+from answers.home import Home
 from metrics.errors import UnreadableInput
 from pipelines.derive import Refreshed
-from pipelines.home import Home
 from pipelines.ingest import Summary
 from pipelines.warehouse import open_warehouse
 

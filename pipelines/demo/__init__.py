@@ -6,11 +6,13 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from answers import questions
+from answers.home import Home
+from answers.mart import Mart, open_mart
 from metrics.conventions import US_PER_S
-from pipelines import answers, show, tables
+from metrics.policy import Policy
+from pipelines import show, tables
 from pipelines.demo import three_weeks
-from pipelines.home import Home
-from pipelines.mart import Mart, open_mart
 from pipelines.progress import Progress
 from pipelines.run import Ingestion, run
 
@@ -29,14 +31,14 @@ def run_demo(home: Home) -> None:
         run(home, progress, Ingestion([sample, Path(made)]))
     with open_mart(home) as mart:
         _print_goodput(mart)
-        _print_restarts(mart)
-        tables.print_queue(answers.queue(mart, home.policy()))
+        _print_restarts(mart, home.policy())
+        tables.print_queue(questions.queue(mart, home.policy()))
         show.console().print(
             "\nCheckpoint durability: unproven, no restore test was recorded.", style="bold"
         )
         for job in DETAILED_JOBS:
-            tables.print_job(answers.job(mart, job))
-        _print_allowance(answers.job(mart, three_weeks.JOB))
+            tables.print_job(questions.job(mart, job))
+        _print_allowance(questions.job(mart, three_weeks.JOB))
         tables.print_as_of(mart.meta())
 
 
@@ -58,7 +60,7 @@ def _print_goodput(mart: Mart) -> None:
             show.bar(row["goodput"] or 0.0, width=10),
             _losses(row),
         ]
-        for row in answers.jobs(mart)
+        for row in questions.jobs(mart)
     ]
     heads = ("job", "name", "tier", ">GPUs", ">wall-clock", ">goodput", "", "~lost to")
     show.print_table("Goodput by job", heads, cells)
@@ -67,18 +69,18 @@ def _print_goodput(mart: Mart) -> None:
 def _losses(job: dict[str, Any]) -> str:
     if not job["instrumented"]:
         return "no step records"
-    shares = {name: answers.share(us, job["wall_us"]) for name, us in job["loss"].items()}
+    shares = {name: questions.share(us, job["wall_us"]) for name, us in job["loss"].items()}
     return ", ".join(f"{name} {show.percent(part)}" for name, part in shares.items())
 
 
-def _print_restarts(mart: Mart) -> None:
-    times = answers.restart_times(mart)
+def _print_restarts(mart: Mart, policy: Policy) -> None:
+    times = questions.restart_times(mart, policy)
     show.console().print(
         f"\nTime to restart: {times['restarts']} restarts,"
         f" p50 {show.reached(times['p50_us'], times['max_us'])},"
         f" p90 {show.reached(times['p90_us'], times['max_us'])};"
         f" {show.percent(times['within'])} in under"
-        f" {show.duration(answers.RESTART_LIMIT_US)}\n",
+        f" {show.duration(policy.restart_limit_us)}\n",
         style="bold",
     )
 

@@ -21,9 +21,9 @@ import duckdb
 from timing import Row, Spent, alternating, in_child, machine, say, show, spent
 from workload import Delivery, Shape, Workload
 
+from answers.home import Home
 from metrics.policy import load_policy
 from pipelines.derive import refresh
-from pipelines.home import Home
 from pipelines.ingest import ingest
 from pipelines.publish import publish
 from pipelines.sources import Settings

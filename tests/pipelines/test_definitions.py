@@ -7,12 +7,12 @@ import dagster as dg
 import harness
 import pytest
 
+from answers.home import Home
+from answers.mart import open_mart
 from pipelines.definitions import defs
 from pipelines.defs.site import Report, Site
 from pipelines.demo import three_weeks
 from pipelines.derive import CHECKS
-from pipelines.home import Home
-from pipelines.mart import open_mart
 
 
 @pytest.fixture

@@ -7,11 +7,15 @@ from typing import Any
 
 import duckdb
 
+from answers.home import Home
 from metrics.errors import HeadwayError, NothingPublished
-from pipelines.home import Home
-from pipelines.publish import CURRENT
+
+CURRENT = "CURRENT"
+"""The pointer file in the folder of marts: it names the one to read."""
 
 _TRIES = 5
+
+Params = list[Any] | dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,11 @@ class Mart:
         row = self.rows("select as_of_us, as_of_given, published_us from meta")[0]
         return Meta(row["as_of_us"], row["as_of_given"], row["published_us"])
 
-    def rows(self, query: str, params: list[Any] | None = None) -> list[dict[str, Any]]:
+    def keep(self, name: str, query: str, params: Params = None) -> None:
+        """Keep a query's rows as a table of this connection only."""
+        self._con.execute(f"create or replace temp table {name} as {query}", params)
+
+    def rows(self, query: str, params: Params = None) -> list[dict[str, Any]]:
         """A query's rows as dictionaries; integers stay integers of any size."""
         result = self._con.execute(query, params)
         names = [column[0] for column in result.description or []]

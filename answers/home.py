@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metrics.errors import UsageError
-from metrics.policy import Policy, load_policy
+from metrics.policy import DEFAULT_POLICY_FILE, Policy, load_policy
 
 DEFAULT_HOME = Path(".headway")
 
@@ -56,6 +56,16 @@ class Home:
         """The site's policy, which replaces the default whole where it exists."""
         return self.root / "slo.yaml"
 
+    @property
+    def policy_in_force(self) -> Path:
+        """The site's policy file, or the default where it has none."""
+        return self.policy_file if self.policy_file.exists() else DEFAULT_POLICY_FILE
+
+    @property
+    def journal(self) -> Path:
+        """What people decided: appended to, never changed."""
+        return self.root / "journal.sqlite"
+
     def policy(self) -> Policy:
-        """The site's policy, or the default. Raises PolicyError."""
-        return load_policy(self.policy_file if self.policy_file.exists() else None)
+        """The site's policy and objectives, or the default. Raises PolicyError."""
+        return load_policy(self.policy_in_force)

@@ -8,11 +8,10 @@ import difflib
 from fractions import Fraction
 from typing import Any
 
-from metrics.conventions import US_PER_S
+from answers.mart import Mart
 from metrics.errors import UsageError
 from metrics.policy import Policy
 from metrics.survival import Span, longest_us, quantile_us, within
-from pipelines.mart import Mart
 
 QUANTILES = {
     "p50_us": Fraction(50, 100),
@@ -20,9 +19,6 @@ QUANTILES = {
     "p95_us": Fraction(95, 100),
     "p99_us": Fraction(99, 100),
 }
-
-RESTART_LIMIT_US = 600 * US_PER_S
-"""The restart objective: recovered in under ten minutes."""
 
 RESTART_COMPONENTS = ("detect", "requeue", "launch", "load", "first_step")
 
@@ -119,10 +115,10 @@ def restarts(mart: Mart, name: str | None) -> list[dict[str, Any]]:
     ]
 
 
-def restart_times(mart: Mart, name: str | None = None) -> dict[str, Any]:
+def restart_times(mart: Mart, policy: Policy, name: str | None = None) -> dict[str, Any]:
     """Times to restart in µs: how many, quantiles (null where not reached), the longest age.
 
-    `within` is the share that recovered in under RESTART_LIMIT_US, of those of which it is known.
+    `within` is the share that recovered within the policy's limit, of those of which it is known.
     """
     rows = mart.rows(
         "select age_us, outcome <> 'recovered' as censored from restarts"
@@ -130,7 +126,7 @@ def restart_times(mart: Mart, name: str | None = None) -> dict[str, Any]:
         [name],
     )
     spans = [Span(row["age_us"], row["censored"]) for row in rows]
-    kept = within(spans, RESTART_LIMIT_US)
+    kept = within(spans, policy.restart_limit_us)
     return {
         "restarts": len(spans),
         "censored": sum(span.censored for span in spans),

@@ -1,0 +1,370 @@
+"""The commands on which people and rollout pipelines decide: budgets, the gate, the journal."""
+
+import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from answers import budgets, freezes, gate
+from answers.clock import now_us
+from answers.facts import Facts
+from answers.home import Home
+from answers.journal import Journal
+from answers.mart import Mart, open_mart
+from answers.moments import rfc3339
+from metrics.conventions import CAUSES, HOUR_US, US_PER_S
+from metrics.documents import closest
+from metrics.errors import HeadwayError, UsageError
+from metrics.rulings import Kind, Ruling, Rulings
+from metrics.scope import Scope
+from pipelines import show, tables
+from pipelines.options import (
+    AsOfOption,
+    FormatOption,
+    HomeOption,
+    ScopeOption,
+    WhoOption,
+    WhyOption,
+    moment_us,
+)
+from pipelines.show import Format
+
+ChangeOption = Annotated[str, typer.Option("--change", help="The type of change.")]
+UntilOption = Annotated[
+    str | None, typer.Option("--until", help="When it ends by itself (RFC 3339 with an offset).")
+]
+
+freeze_app = typer.Typer(invoke_without_command=True, add_completion=False)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the command line these commands."""
+    for command in (budget, gate_, override, thaw, exclude, reattribute, journal):
+        app.command(command.__name__.rstrip("_"))(command)
+    app.add_typer(freeze_app, name="freeze")
+
+
+@contextmanager
+def _facts(site: Home) -> Iterator[tuple[Facts, Rulings]]:
+    """The facts under the policy and the adjustments in force, and all that people decided."""
+    rulings = Rulings(Journal(site).entries(), site.policy())
+    with open_mart(site) as mart:
+        yield Facts(mart, rulings.policy, rulings.adjustments(now_us())), rulings
+
+
+def budget(
+    slo: Annotated[str | None, typer.Option("--slo", help="Only this objective.")] = None,
+    scope: ScopeOption = "fleet",
+    as_of: AsOfOption = None,
+    detail: Annotated[
+        bool,
+        typer.Option(
+            "--detail", help="Also history, spending, the window before, alerts, forecasts (JSON)."
+        ),
+    ] = False,
+    home: HomeOption = None,
+    how: FormatOption = Format.TABLE,
+) -> None:
+    """Error budgets over 30 days: what was allowed, what is spent, when it is gone or back."""
+    with _facts(Home.at(home)) as (facts, _):
+        found = budgets.reports(facts, Scope.parse(scope), _moment(as_of), slo)
+        if how is Format.TABLE:
+            tables.print_budgets(found)
+            return
+        rows = [report.as_json() for report in found]
+        if detail:
+            rows = [row | report.detail() for row, report in zip(rows, found, strict=True)]
+        if how is Format.JSON:
+            show.print_json(rows)
+        else:
+            show.print_rows([_flat(row) for row in rows], _BUDGET, how)
+
+
+_BUDGET = (
+    "slo",
+    "scope",
+    "unit",
+    "state",
+    "total",
+    "bad",
+    "allowed",
+    "remaining",
+    "remaining_ratio",
+    "burn_1h",
+    "burn_6h",
+    "burn_1d",
+    "burn_3d",
+    "burn_30d",
+    "exhausted_at",
+    "thaw_at",
+    "as_of",
+    "data_through",
+    "coverage",
+)
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {f"burn_{span}": rate for span, rate in row["burn"].items()}
+
+
+def gate_(
+    change: ChangeOption,
+    scope: ScopeOption = "fleet",
+    as_of: AsOfOption = None,
+    home: HomeOption = None,
+    how: Annotated[
+        Format, typer.Option("--format", help="table for people, json for programs.")
+    ] = Format.TABLE,
+) -> None:
+    """May a change start now? Exit code 0 allow, 1 deny, 2 a wrong question, 3 unknown."""
+    site = Home.at(home)
+    if how not in (Format.TABLE, Format.JSON):
+        raise UsageError(f"--format {how.value}: a decision is printed as table or json")
+    answer = _decision(site, gate.Question(change, Scope.parse(scope), _moment(as_of)))
+    if how is Format.JSON:
+        show.print_json(answer)
+    else:
+        tables.print_gate(answer)
+    raise typer.Exit(gate.EXIT_CODES[answer["decision"]])
+
+
+def _decision(site: Home, question: gate.Question) -> dict[str, Any]:
+    gate.check_change(site.policy(), question.change)
+    try:
+        with _facts(site) as (facts, rulings):
+            return gate.decide(facts, rulings, question)
+    except UsageError:
+        raise
+    except HeadwayError as e:
+        # Whoever asks must not read "denied" (exit code 1) where nothing could be read.
+        return gate.unknown(question, str(e))
+
+
+@freeze_app.callback()
+def freeze(
+    context: typer.Context,
+    scope: ScopeOption = "fleet",
+    who: Annotated[str, typer.Option("--who", help="Who decides this.")] = "",
+    why: Annotated[str, typer.Option("--why", help="Why, for those who read it later.")] = "",
+    until: UntilOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Hold rollouts by hand from now on; `freeze history` shows what was decided when."""
+    if context.invoked_subcommand is None:
+        until_us = _later(until)
+        _write(Home.open(home), Kind.FREEZE, who, why, scope, {"until_us": until_us})
+
+
+@freeze_app.command("history")
+def history(
+    scope: ScopeOption = "fleet",
+    as_of: AsOfOption = None,
+    home: HomeOption = None,
+    how: FormatOption = Format.TABLE,
+) -> None:
+    """Every change of state: what was known then, beside what is known now."""
+    site = Home.at(home)
+    with _facts(site) as (facts, _):
+        asked = Scope.parse(scope)
+        budgets.check_scope(facts, asked)
+        answer = freezes.history(facts, Journal(site), asked, _moment(as_of))
+    if how is Format.JSON:
+        show.print_json(answer)
+    elif how is Format.TABLE:
+        tables.print_history(answer)
+    else:
+        rows = [{"known": "then"} | row for row in answer["recorded"]]
+        rows += [{"known": "now"} | row for row in answer["now"]]
+        columns = ("known", "hour", "state", "why", "decided_at", "data_through")
+        show.print_rows(rows, columns, how)
+
+
+def thaw(
+    who: WhoOption,
+    why: WhyOption,
+    scope: ScopeOption = "fleet",
+    until: UntilOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Lift a freeze by hand; with --until, open the scope until then whatever its budgets say."""
+    site = Home.open(home)
+    until_us = _later(until)
+    _check_length(site, until_us)
+    _write(site, Kind.THAW, who, why, scope, {"until_us": until_us})
+
+
+def override(
+    change: ChangeOption,
+    until: Annotated[str, typer.Option("--until", help="When it ends (RFC 3339 with an offset).")],
+    who: WhoOption,
+    why: WhyOption,
+    scope: ScopeOption = "fleet",
+    home: HomeOption = None,
+) -> None:
+    """Let one type of change pass a freeze until a moment; it ends by itself."""
+    site = Home.open(home)
+    gate.check_change(site.policy(), change)
+    until_us = _later(until)
+    _check_length(site, until_us)
+    _write(site, Kind.OVERRIDE, who, why, scope, {"change": change, "until_us": until_us})
+
+
+def exclude(
+    from_: Annotated[str, typer.Option("--from", help="The first hour (RFC 3339, on the hour).")],
+    until: Annotated[str, typer.Option("--until", help="Its end (RFC 3339, on the hour).")],
+    who: WhoOption,
+    why: WhyOption,
+    scope: ScopeOption = "fleet",
+    home: HomeOption = None,
+) -> None:
+    """Take whole hours of a scope out of every budget (a facility outage)."""
+    from_us, until_us = moment_us(from_, "--from"), moment_us(until, "--until")
+    if from_us is None or until_us is None or until_us <= from_us:
+        raise UsageError(f"--until {until}: is not after --from {from_}")
+    for option, us in (("--from", from_us), ("--until", until_us)):
+        if us % HOUR_US:
+            floor = us // HOUR_US * HOUR_US
+            raise UsageError(
+                f"{option}: the ledger is kept by the hour; say {rfc3339(floor)}"
+                f" or {rfc3339(floor + HOUR_US)}"
+            )
+    body = {"from_us": from_us, "until_us": until_us}
+    _write(Home.open(home), Kind.EXCLUDE, who, why, scope, body)
+
+
+def reattribute(
+    job: Annotated[str, typer.Option("--job", help="The job that was interrupted.")],
+    detected: Annotated[
+        str, typer.Option("--detected", help="When, to the second, as `headway restarts` has it.")
+    ],
+    cause: Annotated[str, typer.Option("--cause", help="What really caused it.")],
+    who: WhoOption,
+    why: WhyOption,
+    home: HomeOption = None,
+) -> None:
+    """Give an interruption another cause (a failure of the job that was a dead link)."""
+    site = Home.open(home)
+    if cause not in CAUSES:
+        raise UsageError(
+            f"--cause {cause}: no such cause{closest(cause, CAUSES)}; one of {', '.join(CAUSES)}"
+        )
+    with open_mart(site) as mart:
+        detected_us = _restart_at(mart, job, detected)
+    body = {"job": job, "detected_us": detected_us, "cause": cause}
+    _write(site, Kind.REATTRIBUTE, who, why, str(Scope(job=job)), body)
+
+
+def _restart_at(mart: Mart, job: str, detected: str) -> int:
+    second = (moment_us(detected, "--detected") or 0) // US_PER_S
+    known = [
+        row["detected_us"]
+        for row in mart.rows("select detected_us from restarts where job = ? order by 1", [job])
+    ]
+    found = [us for us in known if us // US_PER_S == second]
+    if len(found) == 1:
+        return int(found[0])
+    names = [rfc3339(us // US_PER_S * US_PER_S) or "" for us in known]
+    near = ", ".join(difflib.get_close_matches(detected, names, n=3, cutoff=0.0)) or "none"
+    raise UsageError(
+        f"--detected {detected}: job {job} has {len(found)} restarts detected then; near it: {near}"
+    )
+
+
+def journal(
+    approve: Annotated[
+        int | None, typer.Option("--approve", help="Approve this entry, as a second person.")
+    ] = None,
+    revoke: Annotated[
+        int | None, typer.Option("--revoke", help="Undo this entry from now on.")
+    ] = None,
+    note: Annotated[str | None, typer.Option("--note", help="Note something for others.")] = None,
+    scope: ScopeOption = "fleet",
+    who: Annotated[str, typer.Option("--who", help="Who writes the entry.")] = "",
+    why: Annotated[str, typer.Option("--why", help="Why, for those who read it later.")] = "",
+    home: HomeOption = None,
+    how: FormatOption = Format.TABLE,
+) -> None:
+    """All that people decided, and what Headway decided; or approve, revoke, note."""
+    site = Home.at(home)
+    asked = [option for option in (approve, revoke, note) if option is not None]
+    if len(asked) > 1:
+        raise UsageError("say one of --approve, --revoke and --note")
+    if note is not None:
+        _write(site, Kind.NOTE, who, note, scope, {})
+    elif approve is not None or revoke is not None:
+        _answer(site, Kind.REVOKE if approve is None else Kind.APPROVE, asked[0], who, why)
+    else:
+        _print_journal(site, how)
+
+
+def _answer(site: Home, kind: Kind, of: Any, who: str, why: str) -> None:
+    entries = {entry.id: entry for entry in Journal(site).entries()}
+    entry = entries.get(of)
+    if entry is None or entry.kind in (Kind.APPROVE, Kind.REVOKE, Kind.DECISION, Kind.NOTE):
+        raise UsageError(f"--{kind.value} {of}: no such entry; `headway journal` lists them")
+    if kind is Kind.APPROVE and entry.who.strip().casefold() == who.strip().casefold():
+        raise UsageError(f"--approve {of}: {who} wrote it; a second person has to approve")
+    written = Journal(site).append(kind, who, why or kind.value, entry.scope, of=of)
+    _print_written(site, written, entry)
+
+
+_JOURNAL = ("id", "at", "kind", "scope", "who", "why", "status", "of", "body")
+
+
+def _print_journal(site: Home, how: Format) -> None:
+    rulings = Rulings(Journal(site).entries(), site.policy())
+    at_us = now_us()
+    rows = [
+        {
+            "id": entry.id,
+            "at": rfc3339(entry.at_us),
+            "kind": entry.kind.value,
+            "scope": str(entry.scope),
+            "who": entry.who,
+            "why": entry.why,
+            "status": rulings.status(entry, at_us),
+            "of": entry.of,
+            "body": dict(entry.body),
+        }
+        for entry in rulings.entries
+    ]
+    if how is Format.TABLE:
+        tables.print_journal(rows)
+    else:
+        show.print_data(rows, _JOURNAL[:-1] if how is not Format.JSON else _JOURNAL, how)
+
+
+def _write(site: Home, kind: Kind, who: str, why: str, scope: str, body: dict[str, Any]) -> None:
+    written = Journal(site).append(kind, who, why, Scope.parse(scope), body)
+    _print_written(site, written, written)
+
+
+def _print_written(site: Home, written: Ruling, about: Ruling) -> None:
+    rulings = Rulings(Journal(site).entries(), site.policy())
+    status = rulings.status(about, written.at_us)
+    print(f"entry {written.id}: {written.kind.value} of {about.scope}; entry {about.id} {status}")
+    if "approval" in status:
+        print(f"a second person approves it: headway journal --approve {about.id} --who NAME")
+
+
+def _moment(as_of: str | None) -> int:
+    given_us = moment_us(as_of)
+    return now_us() if given_us is None else given_us
+
+
+def _later(until: str | None) -> int | None:
+    until_us = moment_us(until, "--until")
+    if until_us is not None and until_us <= now_us():
+        raise UsageError(f"--until {until}: has passed; say a moment still to come")
+    return until_us
+
+
+def _check_length(site: Home, until_us: int | None) -> None:
+    longest_us = site.policy().decisions.longest_override_us
+    if until_us is not None and until_us - now_us() > longest_us:
+        raise UsageError(
+            f"--until: the policy lets it last {show.duration(longest_us)} at most,"
+            f" that is until {rfc3339((now_us() + longest_us) // US_PER_S * US_PER_S)}"
+        )
