@@ -5,6 +5,7 @@ The default lies beside this module in `slo.yaml`; a site replaces it whole.
 
 import difflib
 from collections import Counter
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 
@@ -38,6 +39,32 @@ class Tier(BaseModel):
         return None if self.queue_limit_s is None else self.queue_limit_s * US_PER_S
 
 
+class Checks(BaseModel):
+    """When the numbers' quality is worth a warning, judged on the newest `window_days` of data."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    window_days: int = Field(default=7, gt=0, le=36_600)
+    quarantine_share: Decimal = Field(default=Decimal("0.01"), ge=0, le=1)
+    unattributed_share: Decimal = Field(default=Decimal("0.05"), ge=0, le=1)
+    silent_jobs: int = Field(default=0, ge=0)
+    coverage: Decimal = Field(default=Decimal("0.9"), ge=0, le=1)
+
+    @property
+    def window_us(self) -> int:
+        """The window in microseconds."""
+        return self.window_days * 24 * 3600 * US_PER_S
+
+
+class Housekeeping(BaseModel):
+    """How much of its own past the orchestrator keeps: days, and never more than so many runs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keep_days: int = Field(default=30, gt=0, le=36_600)
+    keep_runs: int = Field(default=1000, gt=0)
+
+
 class Policy(BaseModel):
     """The policy document. Unknown keys are refused."""
 
@@ -47,6 +74,8 @@ class Policy(BaseModel):
     kind: str = "Policy"
     tiers: tuple[Tier, ...] = Field(min_length=1)
     silent_after_s: int = Field(gt=0, le=LONGEST_S)
+    checks: Checks = Checks()
+    housekeeping: Housekeeping = Housekeeping()
 
     @field_validator("tiers")
     @classmethod
@@ -72,6 +101,13 @@ class Policy(BaseModel):
         return self._tier_by_name.get(name.strip().lower())
 
 
+_SECTIONS: dict[int | str, type[BaseModel]] = {
+    "tiers": Tier,
+    "checks": Checks,
+    "housekeeping": Housekeeping,
+}
+
+
 def load_policy(path: Path | None) -> Policy:
     """The policy in the file, or the default where none is given.
 
@@ -93,6 +129,6 @@ def _in_words(fault: ErrorDetails) -> str:
     place = ".".join(str(part) for part in fault["loc"]) or "document"
     if fault["type"] != "extra_forbidden":
         return f"{place}: {fault['msg']}"
-    model = Tier if fault["loc"][0] == "tiers" else Policy
+    model = _SECTIONS.get(fault["loc"][0], Policy) if len(fault["loc"]) > 1 else Policy
     close = difflib.get_close_matches(str(fault["loc"][-1]), model.model_fields, n=1)
     return f"{place}: no such key" + (f"; did you mean {close[0]}?" if close else "")

@@ -34,7 +34,9 @@ class Mart:
         row = self.rows("select as_of_us, as_of_given, published_us from meta")[0]
         return Meta(row["as_of_us"], row["as_of_given"], row["published_us"])
 
-    def rows(self, query: str, params: list[Any] | None = None) -> list[dict[str, Any]]:
+    def rows(
+        self, query: str, params: list[Any] | dict[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
         """A query's rows as dictionaries; integers stay integers of any size."""
         result = self._con.execute(query, params)
         names = [column[0] for column in result.description or []]
