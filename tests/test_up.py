@@ -29,7 +29,10 @@ def numbers(home: Path) -> tuple[Any, ...]:
             answers.ledger(mart, None),
             answers.restarts(mart, None),
             mart.rows("select * from queue_waits order by all"),
-            mart.rows("select * exclude (ingested_at_us) from files order by all"),
+            mart.rows(
+                "select parse_filename(path) as file, * exclude (path, ingested_at_us) from files"
+                " order by all"
+            ),
         )
 
 

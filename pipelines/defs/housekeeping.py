@@ -77,14 +77,13 @@ def _in_batches(
 
 def _delete(instance: dg.DagsterInstance, root: Path, run_id: str) -> None:
     """The run itself goes last: by it a second try finds what a killed one left."""
-    instance.compute_log_manager.delete_logs(prefix=[run_id])
-    _forget_checks(root, run_id)
-    instance.event_log_storage.delete_events(run_id)
-    _delete_files(root, run_id)
+    _delete_traces(instance, root, run_id)
     instance.run_storage.delete_run(run_id)
 
 
-def _delete_files(root: Path, run_id: str) -> None:
+def _delete_traces(instance: dg.DagsterInstance, root: Path, run_id: str) -> None:
+    _forget_checks(root, run_id)
+    instance.event_log_storage.delete_events(run_id)
     for file in (root / "history" / "runs").glob(f"{run_id}.db*"):
         file.unlink(missing_ok=True)
     for place in (root / "storage" / run_id, root / "logs" / run_id):
@@ -113,8 +112,7 @@ def _delete_orphans(instance: dg.DagsterInstance, root: Path) -> int:
         if _is_run(path.name) and path.stat().st_mtime < begun
     }:
         if not instance.has_run(run_id):
-            _forget_checks(root, run_id)
-            _delete_files(root, run_id)
+            _delete_traces(instance, root, run_id)
             deleted += 1
     return deleted
 
