@@ -1,12 +1,13 @@
 """Housekeeping: what it deletes and what not, and that a year of hourly runs fills no disk."""
 
 import os
-import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -52,46 +53,58 @@ def real_run(instance: dg.DagsterInstance, home: Home) -> str:
     return str(done.run_id)
 
 
+TABLES = {
+    "history/runs.db": ("runs", "run_tags"),
+    "history/runs/index.db": ("event_logs", "asset_check_executions"),
+}
+"""Where Dagster keeps rows of a run."""
+
+STAMPS = ("create_timestamp", "timestamp")
+
+
 class Copier:
     """Copies of one real run under other ids and times: all its rows and files, as a run leaves."""
 
     def __init__(self, instance: dg.DagsterInstance, model: str) -> None:
         self.root = root(instance)
-        self.model = model
         self.made = 0
-        with sqlite3.connect(self.root / "history" / "runs.db") as con:  # so the model stays
-            con.execute("update runs set create_timestamp = '2099-01-01 00:00:00'")
-        con.close()
-        # A log of usual size: a real one differs from run to run.
+        self.shard = (self.root / "history" / "runs" / f"{model}.db").read_bytes()
         self.log = b"what a run prints to its console\n" * 100
+        self.rows = {
+            (file, table): self._rows_of(file, table, model)
+            for file, tables in TABLES.items()
+            for table in tables
+        }
+
+    def _rows_of(self, file: str, table: str, model: str) -> list[dict[str, Any]]:
+        with closing(sqlite3.connect(self.root / file)) as con:
+            con.row_factory = sqlite3.Row
+            found = con.execute(f"select * from {table} where run_id = ?", [model]).fetchall()
+        return [{name: row[name] for name in row.keys() if name != "id"} for row in found]  # noqa: SIM118
 
     def copy(self, at: datetime) -> str:
         self.made += 1
         run = f"00000000-0000-4000-8000-{self.made:012d}"
-        stamp = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-        self._rows("history/runs.db", "runs", run, {"create_timestamp": stamp})
-        self._rows("history/runs.db", "run_tags", run, {})
-        self._rows("history/runs/index.db", "event_logs", run, {"timestamp": stamp})
-        self._rows("history/runs/index.db", "asset_check_executions", run, {})
-        shards = self.root / "history" / "runs"
-        shutil.copy(shards / f"{self.model}.db", shards / f"{run}.db")
+        for (file, table), rows in self.rows.items():
+            self._insert(file, table, [_restamped(row, run, at) for row in rows])
+        (self.root / "history" / "runs" / f"{run}.db").write_bytes(self.shard)
         logs = self.root / "logs" / run / "compute_logs"
         logs.mkdir(parents=True)
         (logs / "step.err").write_bytes(self.log)
         return run
 
-    def _rows(self, file: str, table: str, run: str, other: dict[str, str]) -> None:
-        with sqlite3.connect(self.root / file) as con:
-            names = [row[1] for row in con.execute(f"pragma table_info({table})")]
-            kept = [name for name in names if name not in ("id", "run_id", *other)]
-            columns = ", ".join(f'"{name}"' for name in (*kept, "run_id", *other))
-            source = ", ".join(f'"{name}"' for name in kept)
-            values = ", ".join([*([source] if source else []), "?", *("?" for _ in other)])
-            con.execute(
-                f"insert into {table} ({columns}) select {values} from {table} where run_id = ?",
-                [run, *other.values(), self.model],
-            )
-        con.close()
+    def _insert(self, file: str, table: str, rows: list[dict[str, Any]]) -> None:
+        with closing(sqlite3.connect(self.root / file)) as con, con:
+            for row in rows:
+                names = ", ".join(f'"{name}"' for name in row)
+                values = ", ".join("?" for _ in row)
+                con.execute(f"insert into {table} ({names}) values ({values})", [*row.values()])
+
+
+def _restamped(row: dict[str, Any], run: str, at: datetime) -> dict[str, Any]:
+    stamp = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    other = {name: stamp for name in STAMPS if name in row}
+    return row | other | {"run_id": run}
 
 
 def runs(instance: dg.DagsterInstance) -> set[str]:
@@ -102,17 +115,13 @@ def traces(instance: dg.DagsterInstance, run: str) -> list[str]:
     """Where anything of a run is left: tables and files."""
     place = root(instance)
     found = [str(path) for path in place.rglob(f"*{run}*")]
-    for file, tables in {
-        "history/runs.db": ("runs", "run_tags"),
-        "history/runs/index.db": ("event_logs", "asset_check_executions"),
-    }.items():
-        with sqlite3.connect(place / file) as con:
+    for file, tables in TABLES.items():
+        with closing(sqlite3.connect(place / file)) as con:
             found += [
                 table
                 for table in tables
                 if con.execute(f"select 1 from {table} where run_id = ?", [run]).fetchone()
             ]
-        con.close()
     return found
 
 
@@ -144,9 +153,8 @@ def test_a_run_under_way_stays_however_old(home: Home, instance: dg.DagsterInsta
     run = instance.create_run_for_job(
         defs.resolve_job_def("refresh"), status=DagsterRunStatus.STARTED
     )
-    with sqlite3.connect(root(instance) / "history" / "runs.db") as con:
+    with closing(sqlite3.connect(root(instance) / "history" / "runs.db")) as con, con:
         con.execute("update runs set create_timestamp = '2020-01-01 00:00:00'")
-    con.close()
     prune(instance, KEEP, NOW)
     assert runs(instance) == {run.run_id}
 
@@ -184,14 +192,13 @@ def test_a_database_that_somebody_writes_is_left_for_the_next_time(
 def test_ticks_of_old_names_go_with_age(instance: dg.DagsterInstance) -> None:
     database = root(instance) / "schedules" / "schedules.db"
     assert instance.all_instigator_state() == []  # makes the database
-    with sqlite3.connect(database) as con:
+    with closing(sqlite3.connect(database)) as con, con:
         for stamp in ("2026-10-01 00:00:00.000000", "2026-11-29 00:00:00.000000"):
             con.execute(
                 "insert into job_ticks (job_origin_id, status, type, timestamp, tick_body)"
                 " values ('gone', 'SKIPPED', 'SENSOR', ?, '')",
                 [stamp],
             )
-    con.close()
     assert prune(instance, KEEP, NOW).ticks == 1
 
 
