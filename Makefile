@@ -1,6 +1,7 @@
 # make demo   build the environment, ingest the shipped sample and show what Headway answers
 # make test   build what is needed, check format, lint and types, run every test
 # make fuzz   compare the models with a plain reading of the rules, over many more random streams
+# make chaos  disturb runs and services at hundreds of random moments; fill a year of housekeeping
 # make bench  measure: ratios, printed from one run
 # make clean  remove what make built
 # make help   these lines
@@ -11,7 +12,7 @@ UV := $(or $(shell command -v uv 2>/dev/null),$(TOOLS)/bin/uv)
 PYTHON ?= python3
 RUN := .venv/bin
 
-.PHONY: help demo test lint pytest bench fuzz clean
+.PHONY: help demo test lint pytest bench fuzz chaos clean
 .DEFAULT_GOAL := help
 
 help:
@@ -41,6 +42,10 @@ pytest: .venv/.built
 # The long form of the comparison with the plain reading of the rules, over fresh random streams.
 fuzz: .venv/.built
 	HEADWAY_STREAMS=5000 $(RUN)/pytest tests/test_against_reference.py
+
+chaos: .venv/.built
+	HEADWAY_CHAOS=200 HEADWAY_KILLS=50 HEADWAY_DAYS=365 $(RUN)/pytest -s tests/test_chaos.py \
+	  tests/test_publication.py tests/pipelines/test_housekeeping.py
 
 bench: .venv/.built
 	$(UV) sync --locked --quiet --group bench

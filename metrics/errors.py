@@ -6,6 +6,9 @@ HeadwayError
 │   │   └── UnknownKind     no source recognises it
 │   └── PolicyError         the policy file has faults; each is named
 ├── WarehouseBusy           another process holds the warehouse
+├── StorageFault            the disk is full, read-only or failing: worth another try later
+├── AlreadyRunning          the services of this home run already
+├── ServiceEnded            a service of `headway up` ended by itself
 ├── NothingPublished        no mart was published yet in this home
 └── IntegrityError          the store contradicts itself: a fault in Headway, nothing is published
 """
@@ -33,6 +36,18 @@ class PolicyError(UsageError):
 
 class WarehouseBusy(HeadwayError):
     """Another process holds the warehouse and did not finish in the time allowed."""
+
+
+class StorageFault(HeadwayError):
+    """What Headway keeps cannot be written: a full, read-only or failing disk."""
+
+
+class AlreadyRunning(HeadwayError):
+    """Another `headway up` runs the services of this home."""
+
+
+class ServiceEnded(HeadwayError):
+    """A service of `headway up` ended by itself, and the others were ended with it."""
 
 
 class NothingPublished(HeadwayError):

@@ -76,6 +76,28 @@ class Tier(_Section):
         return None if self.queue_limit_s is None else self.queue_limit_s * US_PER_S
 
 
+class Checks(_Section):
+    """When the numbers' quality is worth a warning, judged on the newest `window_days` of data."""
+
+    window_days: int = Field(default=7, gt=0, le=36_600)
+    quarantine_share: Share = Decimal("0.01")
+    unattributed_share: Share = Decimal("0.05")
+    silent_jobs: int = Field(default=0, ge=0)
+    coverage: Share = Decimal("0.9")
+
+    @property
+    def window_us(self) -> int:
+        """The window in microseconds."""
+        return self.window_days * DAY_US
+
+
+class Housekeeping(_Section):
+    """How much of its own past the orchestrator keeps: days, and never more than so many runs."""
+
+    keep_days: int = Field(default=30, gt=0, le=36_600)
+    keep_runs: int = Field(default=1000, gt=0)
+
+
 class Retention(_Section):
     """How long raw steps are kept before only what they painted is, in days.
 
@@ -250,6 +272,8 @@ class Policy(_Section):
     decisions: Decisions = Decisions()
     alerts: tuple[AlertWindow, ...] = DEFAULT_ALERTS
     price: Price = Price()
+    checks: Checks = Checks()
+    housekeeping: Housekeeping = Housekeeping()
     objectives: Annotated[tuple[Slo, ...], Field(exclude=True)] = ()
     """The SLO documents of the file; never a key of the policy document."""
 

@@ -49,7 +49,8 @@ def main() -> None:
         print(f"headway: {e}", file=sys.stderr)
         sys.exit(2 if isinstance(e, UsageError) else 1)
     except OSError as e:
-        print(f"headway: {e.strerror or e}", file=sys.stderr)
+        place = f"{e.filename}: " if e.filename else ""
+        print(f"headway: {place}{e.strerror or e}", file=sys.stderr)
         sys.exit(1)
 
 
@@ -258,6 +259,20 @@ def validate(
         f"{chosen.name}: no fault; objectives: {', '.join(policy.objective_names)};"
         f" tiers: {', '.join(tier.name for tier in policy.tiers)}"
     )
+
+
+@app.command()
+def up(
+    host: Annotated[str, typer.Option(help="Where to listen; others reach no loopback.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Dagster's page.")] = 3000,
+    home: HomeOption = None,
+) -> None:
+    """Run what a site needs: refreshes each hour and as files arrive, and a page to watch them."""
+    from pipelines import up as site
+
+    site.up(Home.open(home), host, port, lambda text: print(text, file=sys.stderr, flush=True))
 
 
 decisions.add_to(app)

@@ -1,4 +1,4 @@
-"""All that Dagster loads: `dagster dev -m pipelines.definitions`, and the command line's runs.
+"""All that Dagster loads: what `headway up` serves, and the command line's runs.
 
 Named one by one rather than found by folder: finding them needs the project's own pyproject.toml,
 which an installed wheel does not have.
@@ -7,14 +7,24 @@ which an installed wheel does not have.
 import dagster as dg
 
 from pipelines.defs.assets import derived, mart, raw_events
+from pipelines.defs.checks import quality
+from pipelines.defs.housekeeping import daily_housekeeping, housekeeping
+from pipelines.defs.inbox import hourly_refresh, inbox_sensor
 from pipelines.defs.site import Report, Site
 
 refresh_job = dg.define_asset_job(
-    "refresh", selection="*", description="Ingest the inbox, derive, publish."
+    "refresh",
+    selection=dg.AssetSelection.all(),
+    description="Ingest the inbox, derive, publish, look at the quality.",
 )
 
 defs = dg.Definitions(
     assets=[raw_events, derived, mart],
-    jobs=[refresh_job],
+    asset_checks=[quality],
+    jobs=[refresh_job, housekeeping],
+    schedules=[hourly_refresh, daily_housekeeping],
+    sensors=[inbox_sensor],
     resources={"site": Site(), "report": Report()},
+    loggers={"console": dg.colored_console_logger.configured({"log_level": "WARNING"})},
+    executor=dg.in_process_executor,  # a run is one process: a kill ends all of it
 )

@@ -3,7 +3,8 @@
 The warehouse can be open in one process only. So what readers need is copied into a new file
 `mart-<run>.duckdb`, written beside its final name and renamed, and then the pointer file CURRENT is
 replaced. A reader holds either the old file or the new one, never half of one. A published name is
-never used again; the newest KEPT files stay for readers that opened them.
+never used again; the newest KEPT files stay for readers that opened them. Names are in the order of
+publication also where the clock steps back.
 """
 
 import os
@@ -44,8 +45,9 @@ def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_gi
     `as_of_given` notes that somebody chose as_of, so that readers can be told.
     """
     home.mart.mkdir(parents=True, exist_ok=True)
+    _sync(home.root)
     published_us = now_us()
-    final = home.mart / f"mart-{published_us}-{secrets.token_hex(3)}.duckdb"
+    final = home.mart / f"mart-{_number(home.mart, published_us)}-{secrets.token_hex(3)}.duckdb"
     unfinished = final.with_suffix(".tmp")
     _register_tiers(con, policy)
     try:
@@ -58,6 +60,7 @@ def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_gi
             con.execute("detach mart")
         _sync(unfinished)
         unfinished.rename(final)
+        _sync(home.mart)  # the name must outlive a power loss before CURRENT says it
     finally:
         con.unregister("tier_names")
         unfinished.unlink(missing_ok=True)
@@ -65,6 +68,13 @@ def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_gi
     _point_to(home.mart, final)
     _prune(home.mart, final)
     return final
+
+
+def _number(folder: Path, published_us: int) -> int:
+    """The time of publication, or where a clock was ahead of it, one more than the last number."""
+    numbers = (mart.name.split("-")[1] for mart in folder.glob("mart-*-*.duckdb"))
+    last = max((int(number) for number in numbers if number.isdigit()), default=0)
+    return max(published_us, last + 1)
 
 
 def _write(con: duckdb.DuckDBPyConnection, published_us: int, as_of_given: bool) -> None:

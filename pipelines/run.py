@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import duckdb
 
 from answers.home import Home
 from metrics.errors import HeadwayError
@@ -55,14 +56,14 @@ def run(
         with dg.DagsterInstance.ephemeral(settings={"telemetry": {"enabled": False}}) as instance:
             dg.materialize(
                 assets,
-                resources={"site": Site(home=str(home.root)), "report": report},
+                resources={"site": Site(home=str(home.root), retries=0), "report": report},
                 run_config={
                     "ops": config,
                     "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
                 },
                 instance=instance,
             )
-    except dg.DagsterError as e:
+    except (dg.DagsterError, duckdb.Error) as e:
         raise _ours(e) from e
     return report
 

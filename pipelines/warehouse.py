@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import duckdb
 
 import sql
 from metrics.errors import UnreadableInput, WarehouseBusy
+from pipelines.faults import storage_faults
 
 WAIT_S = 120.0
 """How long a second run waits for the first before it refuses."""
@@ -24,15 +25,17 @@ SCHEMA_VERSION = 2
 def open_warehouse(path: Path, wait_s: float = WAIT_S) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the warehouse for writing, made with its tables if it is new, and close it for sure.
 
-    Raises WarehouseBusy where another process holds it for longer than `wait_s` seconds, and
-    UnreadableInput where the file is no warehouse.
+    Raises WarehouseBusy where another process holds it for longer than `wait_s` seconds,
+    UnreadableInput where the file is no warehouse, and StorageFault where the disk fails, also
+    while it is open.
     """
-    con = _connect(path, time.monotonic() + wait_s)
-    try:
-        prepare(con)
-        yield con
-    finally:
-        con.close()
+    with storage_faults(path.parent):
+        con = _connect(path, time.monotonic() + wait_s)
+        try:
+            prepare(con)
+            yield con
+        finally:
+            con.close()
 
 
 def prepare(con: duckdb.DuckDBPyConnection) -> None:
@@ -69,7 +72,9 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        con.execute("rollback")
+        # A failing disk may have ended the transaction already: its own error is the one to tell.
+        with suppress(duckdb.Error):
+            con.execute("rollback")
         raise
     con.execute("commit")
 
@@ -88,6 +93,8 @@ def _connect(path: Path, deadline: float) -> duckdb.DuckDBPyConnection:
             return duckdb.connect(path)
         except duckdb.IOException as e:
             if "lock" not in str(e).lower():
+                with storage_faults(path.parent):
+                    raise
                 raise UnreadableInput(f"{path}: cannot be opened as a warehouse ({e})") from e
             if time.monotonic() >= deadline:
                 raise WarehouseBusy(

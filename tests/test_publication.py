@@ -419,3 +419,15 @@ def test_a_sum_past_2_to_the_53_passes_through_a_mart_and_every_format(
     print_rows(rows[:1], ("job", "us"), Format.PARQUET)
     table = pq.read_table(pa.BufferReader(capfdbinary.readouterr().out))
     assert table["us"].to_pylist() == [LARGE]
+
+
+def test_names_stay_in_order_when_the_clock_was_ahead(home: Home) -> None:
+    with publishing(home) as once:
+        ahead = once()
+        future = ahead.with_name("mart-9999999999999999-abcdef.duckdb")
+        ahead.rename(future)
+        (home.mart / CURRENT).write_text(future.name + "\n", encoding="utf-8")
+        files = [once() for _ in range(KEPT + 1)]
+        assert files == sorted(files)
+        assert min(files) > future
+        assert sorted(home.mart.glob("mart-*")) == files[-KEPT:]

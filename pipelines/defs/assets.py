@@ -6,6 +6,7 @@ made by one step: a run that is killed between two of them leaves none of them h
 
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -21,6 +22,11 @@ from pipelines.warehouse import one_row
 
 POOL = "warehouse"
 """One run at a time writes the warehouse."""
+
+FRESH = dg.FreshnessPolicy.time_window(
+    warn_window=timedelta(hours=2), fail_window=timedelta(hours=4)
+)
+"""A refresh is due each hour: one that was missed warns, three fail."""
 
 CHECKED_ASSET = {
     "job_hours_balance": "ledger",
@@ -47,7 +53,10 @@ class RefreshConfig(dg.Config):
 
 @dg.asset(pool=POOL, description="Lifecycle and step records, each stored exactly once.")
 def raw_events(
-    config: IngestConfig, site: Site, report: dg.ResourceParam[Report]
+    context: dg.AssetExecutionContext,
+    config: IngestConfig,
+    site: Site,
+    report: dg.ResourceParam[Report],
 ) -> dg.MaterializeResult[None]:
     started = time.perf_counter()
     home = site.places()
@@ -56,7 +65,7 @@ def raw_events(
     settings = Settings(
         site.places().policy(), ZoneInfo(config.timezone), tuple(config.columns) or None
     )
-    with site.warehouse() as con:
+    with site.retrying(context.retry_number), site.warehouse() as con:
         done = ingest(con, paths, config.source, settings, report.files_found, report.file_done)
         rows, through_us = one_row(
             con,
@@ -94,9 +103,12 @@ _UPSTREAM = {
     pool=POOL,
 )
 def derived(
-    config: RefreshConfig, site: Site, report: dg.ResourceParam[Report]
+    context: dg.AssetExecutionContext,
+    config: RefreshConfig,
+    site: Site,
+    report: dg.ResourceParam[Report],
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
-    with site.warehouse() as con:
+    with site.retrying(context.retry_number), site.warehouse() as con:
         try:
             report.refreshed = refresh(
                 con,
@@ -135,14 +147,18 @@ def _check_results(faults: dict[str, list[str]]) -> Iterator[dg.AssetCheckResult
 @dg.asset(
     deps=["goodput", "restarts", "queue_waits"],
     pool=POOL,
+    freshness_policy=FRESH,
     description="The published, read-only database that readers open.",
 )
 def mart(
-    config: RefreshConfig, site: Site, report: dg.ResourceParam[Report]
+    context: dg.AssetExecutionContext,
+    config: RefreshConfig,
+    site: Site,
+    report: dg.ResourceParam[Report],
 ) -> dg.MaterializeResult[None]:
     started = time.perf_counter()
     report.stage_begins("publish")
-    with site.warehouse() as con:
+    with site.retrying(context.retry_number), site.warehouse() as con:
         report.published = publish(
             con, site.places(), site.places().policy(), as_of_given=bool(config.as_of_us)
         )

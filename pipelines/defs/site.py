@@ -9,16 +9,25 @@ import dagster as dg
 import duckdb
 
 from answers.home import Home
-from metrics.errors import UnreadableInput
+from metrics.errors import StorageFault, UnreadableInput, WarehouseBusy
 from pipelines.derive import Refreshed
 from pipelines.ingest import Summary
 from pipelines.warehouse import open_warehouse
 
+WORTH_ANOTHER_TRY = (WarehouseBusy, StorageFault, OSError)
+"""What may be gone in a minute. Wrong input and failed checks are not."""
+
 
 class Site(dg.ConfigurableResource[None]):
-    """A site's home and policy. `home` empty: HEADWAY_HOME, else `.headway` here."""
+    """A site's home and policy. `home` empty: HEADWAY_HOME, else `.headway` here.
+
+    `retries`: how often a step is tried again for WORTH_ANOTHER_TRY, after `retry_delay_s` seconds
+    that grow with each try.
+    """
 
     home: str = ""
+    retries: int = 4
+    retry_delay_s: float = 15.0
 
     def places(self) -> Home:
         """The site's directory."""
@@ -29,6 +38,28 @@ class Site(dg.ConfigurableResource[None]):
         """The open warehouse; closed also where the asset fails. Raises WarehouseBusy."""
         with open_warehouse(self.places().warehouse) as con:
             yield con
+
+    @contextmanager
+    def retrying(self, retry_number: int) -> Iterator[None]:
+        """Ask for another try where that may help; `retry_number` is 0 at the first.
+
+        Delays grow exponentially, and differ at random so that two runs do not meet again.
+        """
+        try:
+            yield
+        except WORTH_ANOTHER_TRY as e:
+            if not self.retries:
+                raise
+            growing = dg.RetryPolicy(
+                max_retries=self.retries,
+                delay=self.retry_delay_s,
+                backoff=dg.Backoff.EXPONENTIAL,
+                jitter=dg.Jitter.PLUS_MINUS,
+            )
+            raise dg.RetryRequested(
+                max_retries=self.retries,
+                seconds_to_wait=growing.calculate_delay(retry_number + 1),
+            ) from e
 
 
 @dataclass

@@ -1,0 +1,160 @@
+"""`headway up` as a process of its own, and the questions that Dagster's page asks it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+ROOT = Path(__file__).parents[1]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+
+Found = TypeVar("Found")
+
+_LAUNCH = """
+mutation($params: ExecutionParams!) {
+  launchPipelineExecution(executionParams: $params) {
+    __typename
+    ... on LaunchRunSuccess { run { runId } }
+    ... on PythonError { message }
+    ... on RunConfigValidationInvalid { errors { message } }
+  }
+}
+"""
+_RUNS = "{ runsOrError { ... on Runs { results { runId jobName status tags { key value } } } } }"
+_EVENTS = """
+query($run: ID!) { logsForRun(runId: $run) { ... on EventConnection { events {
+  ... on MessageEvent { message } } } } }
+"""
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def until(look: Callable[[], Found | None], what: str, timeout_s: float = 90.0) -> Found:
+    """The first answer of `look` that is true; fails saying `what` was awaited."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if found := look():
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"waited {timeout_s} s for {what}")
+
+
+class Up:
+    """A running `headway up`."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.port = free_port()
+        self._said = (home / "up.log").open("w", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "pipelines.cli", "up", "--port", str(self.port)],
+            env=ENVIRONMENT | {"HEADWAY_HOME": str(home)},
+            stdout=self._said,
+            stderr=subprocess.STDOUT,
+        )
+
+    def said(self) -> str:
+        """What it printed until now."""
+        return (self.home / "up.log").read_text(encoding="utf-8")
+
+    def ready(self) -> None:
+        """Wait until the page answers."""
+
+        def answers() -> bool:
+            assert self.process.poll() is None, self.said()
+            return "ready: " in self.said()
+
+        until(answers, "the page")
+
+    def end(self) -> int:
+        """Ask it to end; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(60)
+        self._said.close()
+        return code
+
+    def descendants(self) -> dict[int, str]:
+        """The processes below it: their command lines by id."""
+        found: dict[int, str] = {}
+        parents = {self.process.pid}
+        while parents:
+            below = {
+                pid: command
+                for pid, (parent, command) in processes().items()
+                if parent in parents and pid not in found
+            }
+            found |= below
+            parents = set(below)
+        return found
+
+    def ask(self, query: str, **variables: Any) -> Any:
+        """A GraphQL answer."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/graphql",
+            json.dumps({"query": query, "variables": variables}).encode(),
+            {"content-type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            found = json.load(answer)
+        assert "errors" not in found, found
+        return found["data"]
+
+    def runs(self) -> list[dict[str, Any]]:
+        """All runs, the newest first."""
+        return list(self.ask(_RUNS)["runsOrError"]["results"])
+
+    def launch(
+        self, job: str, assets: list[str] | None = None, config: dict[str, Any] | None = None
+    ) -> str:
+        """Launch a job, or only some of its assets, as the page does; the run's id."""
+        selector: dict[str, Any] = {
+            "repositoryLocationName": "pipelines.definitions",
+            "repositoryName": "__repository__",
+            "jobName": job,
+        }
+        if assets is not None:
+            selector["assetSelection"] = [{"path": [asset]} for asset in assets]
+        params = {"selector": selector, "runConfigData": config or {}, "mode": "default"}
+        found = self.ask(_LAUNCH, params=params)["launchPipelineExecution"]
+        assert found["__typename"] == "LaunchRunSuccess", found
+        return str(found["run"]["runId"])
+
+    def wait_for(self, run_id: str, *statuses: str) -> str:
+        """Wait until a run has one of the statuses; the one that it has."""
+
+        def reached() -> str | None:
+            status = next(run["status"] for run in self.runs() if run["runId"] == run_id)
+            return status if status in statuses else None
+
+        return until(reached, f"run {run_id} to be {statuses}")
+
+    def events(self, run_id: str) -> list[str]:
+        """The messages of a run's events."""
+        events = self.ask(_EVENTS, run=run_id)["logsForRun"]["events"]
+        return [event["message"] for event in events]
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """Every process that has not ended: its parent and command line by id."""
+    found = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            command = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except (OSError, ValueError):
+            continue
+        if command:  # one that ended and that nobody waited for has none
+            found[int(place.name)] = (parent, command)
+    return found

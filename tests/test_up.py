@@ -1,0 +1,240 @@
+"""`headway up`: the inbox, Dagster's page, and what a kill of a run or of the daemon leaves."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import services
+from services import Up, until
+
+from answers.home import Home
+from answers.mart import open_mart
+from pipelines import answers
+from pipelines.definitions import defs
+
+SAMPLE = services.ROOT / "pipelines" / "demo" / "slurm-training"
+
+
+def numbers(home: Path) -> tuple[Any, ...]:
+    """All that the mart answers."""
+    with open_mart(Home(home)) as mart:
+        return (
+            answers.ledger(mart, None),
+            answers.restarts(mart, None),
+            mart.rows("select * from queue_waits order by all"),
+            mart.rows(
+                "select parse_filename(path) as file, * exclude (path, ingested_at_us) from files"
+                " order by all"
+            ),
+        )
+
+
+def published(home: Path) -> str:
+    pointer = home / "mart" / "CURRENT"
+    return pointer.read_text() if pointer.exists() else ""
+
+
+def deliver(home: Path) -> None:
+    """Put the sample into the inbox, as a writer should: under another name first."""
+    inbox = home / "inbox"
+    inbox.mkdir(exist_ok=True)
+    for file in SAMPLE.iterdir():
+        if file.suffix != ".md":
+            shutil.copy(file, inbox / f"{file.name}.part")
+            (inbox / f"{file.name}.part").rename(inbox / file.name)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("site")
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory, home: Path) -> tuple[Any, ...]:
+    """What a home answers that was fed the same inbox from the command line."""
+    deliver(home)
+    made = tmp_path_factory.mktemp("quiet")
+    command(made, "ingest", str(home / "inbox"))
+    return numbers(made)
+
+
+@pytest.fixture(scope="module")
+def up(home: Path, quiet: tuple[Any, ...]) -> Iterator[Up]:
+    """A site that runs, its inbox full from the beginning."""
+    running = Up(home)
+    try:
+        running.ready()
+        yield running
+    finally:
+        assert running.end() == 0, running.said()
+
+
+def command(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", *arguments],
+        env=services.ENVIRONMENT | {"HEADWAY_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def run_of_the_inbox(up: Up) -> dict[str, Any] | None:
+    tagged = [run for run in up.runs() if any(tag["key"] == "headway/inbox" for tag in run["tags"])]
+    return tagged[0] if tagged else None
+
+
+def test_files_in_the_inbox_are_ingested_once_by_one_run(
+    up: Up, home: Path, quiet: tuple[Any, ...]
+) -> None:
+    run = until(lambda: run_of_the_inbox(up), "a run for the inbox")
+    assert up.wait_for(run["runId"], "SUCCESS", "FAILURE") == "SUCCESS"
+    assert numbers(home) == quiet
+    assert [run["jobName"] for run in up.runs()] == ["refresh"]
+
+
+def test_its_output_names_the_addresses_and_no_other_than_the_loopback(up: Up) -> None:
+    assert f"http://127.0.0.1:{up.port}" in up.said()
+    assert "careful" not in up.said()
+    listening = subprocess.run(
+        [sys.executable, "-c", LISTENERS, *map(str, up.descendants())],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert listening == [f"0100007F:{up.port:04X}"]
+
+
+LISTENERS = """
+import os, sys
+sockets = set()
+for pid in sys.argv[1:]:
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            sockets.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+        except OSError:
+            pass
+for table in ("tcp", "tcp6"):
+    for line in open(f"/proc/net/{table}").read().splitlines()[1:]:
+        field = line.split()
+        if field[3] == "0A" and f"socket:[{field[9]}]" in sockets:
+            print(field[1])
+"""
+
+
+JOBS = sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.startswith("_"))
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_job_runs_from_the_page_and_changes_no_number(
+    up: Up, home: Path, quiet: tuple[Any, ...], job: str
+) -> None:
+    assert up.wait_for(up.launch(job), "SUCCESS", "FAILURE") == "SUCCESS"
+    assert numbers(home) == quiet
+
+
+def test_a_rebuild_of_every_asset_from_the_page_gives_the_same_numbers(
+    up: Up, home: Path, quiet: tuple[Any, ...]
+) -> None:
+    before = published(home)
+    anew = {"ops": {"derivation": {"config": {"rebuild": True}}}}
+    derived = ["attempts", "segments", "ledger", "goodput", "restarts", "queue_waits", "mart"]
+    run = up.launch("__ASSET_JOB", derived, anew)
+    assert up.wait_for(run, "SUCCESS", "FAILURE") == "SUCCESS"
+    assert published(home) != before
+    assert numbers(home) == quiet
+
+
+def test_a_run_that_is_killed_is_started_again_and_completes(
+    up: Up, home: Path, quiet: tuple[Any, ...]
+) -> None:
+    before = published(home)
+    with duckdb.connect(home / "warehouse.duckdb"):  # so the run waits at a known place
+        run = up.launch("refresh")
+        up.wait_for(run, "STARTED")
+        os.kill(worker(up, run), signal.SIGKILL)
+        assert up.wait_for(run, "FAILURE", "SUCCESS") == "FAILURE"
+        assert numbers(home) == quiet
+    again = until(lambda: retry_of(up, run), "another try")
+    assert up.wait_for(again, "SUCCESS", "FAILURE") == "SUCCESS"
+    assert published(home) != before
+    assert numbers(home) == quiet
+
+
+def worker(up: Up, run_id: str) -> int:
+    """The process of a run."""
+
+    def pid() -> int | None:
+        told = [text for text in up.events(run_id) if "in process (pid:" in text]
+        return int(told[0].split("pid:")[1].strip(" )")) if told else None
+
+    return until(pid, "the run's process")
+
+
+def retry_of(up: Up, run_id: str) -> str | None:
+    parent = {"key": "dagster/parent_run_id", "value": run_id}
+    return next((run["runId"] for run in up.runs() if parent in run["tags"]), None)
+
+
+def test_a_second_up_in_the_same_home_is_refused(up: Up, home: Path) -> None:
+    second = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", "up", "--port", str(services.free_port())],
+        env=services.ENVIRONMENT | {"HEADWAY_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert second.returncode == 1
+    assert f"runs here already (process {up.process.pid})" in second.stderr
+
+
+def test_a_taken_port_is_told_before_anything_starts(up: Up, tmp_path: Path) -> None:
+    other = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", "up", "--port", str(up.port)],
+        env=services.ENVIRONMENT | {"HEADWAY_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert other.returncode == 2
+    assert f"127.0.0.1:{up.port} cannot be listened on" in other.stderr
+    assert "--port" in other.stderr
+
+
+def test_a_killed_daemon_ends_all_and_the_next_start_completes_its_run(
+    tmp_path: Path, quiet: tuple[Any, ...]
+) -> None:
+    deliver(tmp_path)
+    first = Up(tmp_path)
+    first.ready()
+    with duckdb.connect(tmp_path / "warehouse.duckdb"):
+        run = until(lambda: run_of_the_inbox(first), "a run for the inbox")["runId"]
+        first.wait_for(run, "STARTED")
+        worker(first, run)
+        below = first.descendants()
+        (daemon,) = (pid for pid, told in below.items() if "dagster._daemon" in told)
+        os.kill(daemon, signal.SIGKILL)
+        assert first.process.wait(60) == 1
+        assert "the daemon was ended by SIGKILL" in first.said()
+        assert "Traceback" not in first.said()
+        assert not below.keys() & services.processes().keys()
+    second = Up(tmp_path)
+    try:
+        second.ready()
+        again = until(lambda: retry_of(second, run), "another try")
+        assert second.wait_for(again, "SUCCESS", "FAILURE") == "SUCCESS"
+        assert numbers(tmp_path) == quiet
+        assert "1 runs were under way" in second.said()
+    finally:
+        second.end()
