@@ -127,9 +127,10 @@ def refresh(
     from pipelines.progress import Progress
     from pipelines.run import run
 
+    moment_us = None if as_of is None else _moment(as_of, "--as-of")
     site = Home.open(home)
     with Progress() as progress:
-        report = run(site, progress, as_of_us=_moment(as_of), rebuild=rebuild)
+        report = run(site, progress, as_of_us=moment_us, rebuild=rebuild)
     answer = {name: getattr(report.refreshed, name) for name in _REFRESHED}
     if how is Format.TABLE:
         tables.print_refreshed(report.refreshed)
@@ -142,13 +143,11 @@ def refresh(
 _REFRESHED = ("as_of_us", "jobs", "groups", "hours")
 
 
-def _moment(text: str | None) -> int | None:
-    if text is None:
-        return None
+def _moment(text: str, option: str) -> int:
     try:
         return time_us(text)
     except BadRecord as e:
-        raise UsageError(f"--as-of {text}: {e}; say it like 2026-10-01T12:00:00Z") from e
+        raise UsageError(f"{option} {text}: {e}; say it like 2026-10-01T12:00:00Z") from e
 
 
 @app.command()
@@ -264,6 +263,55 @@ def demo(home: HomeOption = None) -> None:
     from pipelines.demo import run_demo
 
     run_demo(Home.open(home))
+
+
+@app.command()
+def simulate(
+    out: Annotated[
+        Path, typer.Option("--out", help="Directory to write to: events/ and truth/. New or empty.")
+    ],
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Training jobs that want to run at any time. One that ends is followed by another;"
+            " sweeps, evaluations and interactive sessions come on top.",
+        ),
+    ] = 8,
+    days: Annotated[int, typer.Option(min=1, max=366, help="Days of simulated time.")] = 3,
+    step_seconds: Annotated[
+        float, typer.Option(min=0.5, max=3600, help="Typical length of a training step.")
+    ] = 60.0,
+    until: Annotated[
+        str, typer.Option(help="When the simulated time ends (RFC 3339 with an offset).")
+    ] = "2026-11-29T00:00:00Z",
+    bad_week: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="The week, from 1, in which nodes and storage fail often:"
+            " enough to spend an error budget. Default: none.",
+        ),
+    ] = None,
+    disorder: Annotated[
+        str,
+        typer.Option(
+            help="What happens to records on their way. none: nothing. delivery: late, twice,"
+            " shuffled, torn copies; no number changes. skew: also, clocks that are off."
+            " loss: also, records that never arrive."
+        ),
+    ] = "none",
+) -> None:
+    """Make up a shared cluster: its events to ingest, and the truth to compare with."""
+    from pipelines.simulation.command import SimulationOptions, run_simulation
+
+    run_simulation(
+        SimulationOptions(
+            seed, jobs, days, step_seconds, _moment(until, "--until"), bad_week, disorder
+        ),
+        out,
+    )
 
 
 if __name__ == "__main__":
