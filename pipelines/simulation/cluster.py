@@ -4,7 +4,7 @@ A node is free for a job when it is up, held by nobody and set aside for nobody 
 kept by what they are set aside for, so that asking how many there are costs nothing.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -79,12 +79,17 @@ class Cluster:
         for i in range(development_nodes):
             name = f"d{i:04d}"
             self.nodes[name] = Node(name, DEVELOPMENT, WARM if i < warm else PLAIN)
+        self.installed = Counter[str]()
+        """GPUs of each pool."""
+        for node in self.nodes.values():
+            self.installed[node.pool] += node.gpus
         self._capacity = capacity
         self._now = now
         self._on_state = on_state
         self._free: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
         self._kept_under: dict[str, tuple[str, str]] = {}
         self._since: dict[str, tuple[str, int]] = {}
+        self._in_state: Counter[tuple[str, str]] = Counter()
 
     def begin(self) -> None:
         """Tell the state of every node."""
@@ -94,7 +99,7 @@ class Cluster:
     @property
     def gpus(self) -> int:
         """Installed GPUs."""
-        return sum(node.gpus for node in self.nodes.values())
+        return sum(self.installed.values())
 
     def free(self, pool: str, role: str) -> list[str]:
         """Free nodes of a pool that are set aside for this, by name."""
@@ -103,6 +108,10 @@ class Cluster:
     def count_free(self, pool: str, role: str) -> int:
         """How many nodes `free` would name."""
         return len(self._free[pool, role])
+
+    def count_in_state(self, pool: str, state: str) -> int:
+        """How many nodes of a pool are in a state."""
+        return self._in_state[pool, state]
 
     def changed(self, node: Node) -> None:
         """Take note of what happened to a node."""
@@ -115,7 +124,9 @@ class Cluster:
             return
         if before:
             self._capacity.add(before, node.gpus, since, now)
+            self._in_state[node.pool, before] -= 1
         self._since[node.name] = (state, now)
+        self._in_state[node.pool, state] += 1
         self._on_state(node)
 
     def _file(self, node: Node) -> None:

@@ -111,8 +111,7 @@ class Scheduler:
             and other.plan.tier != "batch"
             and other.plan.pool == plan.pool
         )
-        nodes = sum(1 for node in self._cluster.nodes.values() if node.pool == plan.pool)
-        guaranteed = TENANT_SHARES[plan.tenant] * nodes * GPUS_PER_NODE[plan.pool]
+        guaranteed = TENANT_SHARES[plan.tenant] * self._cluster.installed[plan.pool]
         return held > 0 and held + plan.gpus > guaranteed
 
     def _start(self, run: JobRun, nodes: list[str]) -> None:
@@ -228,9 +227,7 @@ class Scheduler:
     def _reason(self, run: JobRun) -> str:
         if self._over_share(run):
             return "quota"
-        capped = sum(
-            node.is_capped for node in self._cluster.nodes.values() if node.pool == run.plan.pool
-        )
+        capped = self._cluster.count_in_state(run.plan.pool, "power_capped")
         if capped >= run.plan.nodes:
             return "power"
         if run.plan.nodes > 1 and run.plan.pool != DEVELOPMENT:

@@ -96,7 +96,7 @@ class Workload:
         nodes = self.sizes[slot]
         is_large = nodes >= LARGE_SIZES[0]
         days = rng.lognormal(np.log(18 if is_large else 4), 0.8)
-        step_us = int(self._scenario.step_us * rng.uniform(0.7, 1.2))
+        step_us = int(self._scenario.step_us * rng.uniform(0.65, 1.15))
         interval_us = int(rng.uniform(0.7, 3.0) * HOUR_US)
         steps = max(60, int(min(days, 90) * DAY_US / step_us))
         every = max(10, interval_us // step_us)
@@ -111,7 +111,7 @@ class Workload:
             step_us=step_us,
             is_uneven=is_uneven,
             every=every,
-            suspend_step=_within(rng, steps, 0.08 if not is_large else 0.03, every),
+            suspend_step=_within(rng, steps, 0.2 if not is_large else 0.08, every),
             error_step=_within(rng, steps, 0.25, every),
             rollback_step=_within(rng, steps, 0.15 if is_large else 0.04, every),
             cancel_us=int(rng.uniform(0.1, 1.0) * steps * step_us) if rng.random() < 0.06 else 0,

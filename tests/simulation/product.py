@@ -5,6 +5,7 @@ from typing import Any
 
 import duckdb
 import harness
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 Answers = dict[str, Any]
@@ -32,11 +33,19 @@ def answers(con: duckdb.DuckDBPyConnection) -> Answers:
     }
 
 
-def derived(folder: Path) -> Answers:
-    """What the product derives from all events delivered at once."""
+def derived_at_once(folder: Path, scratch: Path) -> Answers:
+    """What the product derives from all events, delivered as one file of each kind."""
+    files = event_files(folder)
     with harness.fresh_warehouse() as con:
-        for path in event_files(folder):
-            harness.ingest_one(con, path)
+        for kind in ("lifecycle.jsonl", "late.steps.jsonl"):
+            text = "".join(f.read_text(encoding="utf-8") for f in files if f.name.endswith(kind))
+            if text:
+                path = scratch / f"all.{kind}"
+                path.write_text(text, encoding="utf-8")
+                harness.ingest_one(con, path)
+        tables = [pq.read_table(f) for f in files if f.suffix == ".parquet"]
+        pq.write_table(pa.concat_tables(tables), scratch / "all.steps.parquet")
+        harness.ingest_one(con, scratch / "all.steps.parquet")
         harness.rederive(con)
         return answers(con)
 
