@@ -83,6 +83,7 @@ class Cluster:
         """GPUs of each pool."""
         for node in self.nodes.values():
             self.installed[node.pool] += node.gpus
+        self._spares = [node for node in self.nodes.values() if node.role == SPARE]
         self._capacity = capacity
         self._now = now
         self._on_state = on_state
@@ -112,6 +113,16 @@ class Cluster:
     def count_in_state(self, pool: str, state: str) -> int:
         """How many nodes of a pool are in a state."""
         return self._in_state[pool, state]
+
+    def replenish_spares(self) -> None:
+        """Let free nodes take the place of spares that are held or down."""
+        gone = [i for i, node in enumerate(self._spares) if node.holder or not node.is_usable]
+        for i, name in zip(gone, self.free(TRAINING, PLAIN), strict=False):
+            spent, fresh = self._spares[i], self.nodes[name]
+            spent.role, fresh.role = PLAIN, SPARE
+            self._spares[i] = fresh
+            self.changed(spent)
+            self.changed(fresh)
 
     def changed(self, node: Node) -> None:
         """Take note of what happened to a node."""

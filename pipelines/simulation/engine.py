@@ -20,9 +20,9 @@ from pipelines.simulation.truth import CapacityTruth, RestartRow, WaitRow, Windo
 from pipelines.simulation.workload import JobPlan, Workload
 from pipelines.simulation.writing import Folder
 
-DEMAND = 1.04
+DEMAND = 1.03
 """Nodes that training jobs want at any time, for each that there is."""
-SPARE_SHARE = 0.02
+SPARE_SHARE = 0.03
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,9 @@ MAINTENANCE_EVERY_US = 2 * DAY_US
 ROLLOUT_EVERY_US = 3 * DAY_US
 POWER_CAP_EVERY_US = 3 * DAY_US
 RESTORE_TEST_EVERY_US = 12 * HOUR_US
+LOST_CHECKPOINTS = (0.9, 0.08, 0.02)
+"""Chances that a storage failure costs a job none, one or two of its newest checkpoints."""
+LOST_IN_BAD_WEEK = (0.4, 0.4, 0.2)
 CHANGES = ("driver", "firmware", "kernel", "fabric")
 
 
@@ -133,10 +136,12 @@ class Hazards:
         self._agenda.after(wait_us, partial(self._storage_fails, worst))
 
     def _storage_fails(self, worst: int) -> None:
-        if self._scenario.is_bad(self._agenda.now_us) or self._rng.random() < 1 / worst:
+        is_bad = self._scenario.is_bad(self._agenda.now_us)
+        if is_bad or self._rng.random() < 1 / worst:
+            chances = LOST_IN_BAD_WEEK if is_bad else LOST_CHECKPOINTS
             for run in list(self._lifecycle.runs.values()):
                 if run.status == "stepping" and self._rng.random() < 0.35:
-                    run.lost_storage = True
+                    run.lost_checkpoints = int(self._rng.choice(len(chances), p=chances))
                     self._lifecycle.kill(run, "storage", int(self._rng.uniform(5, 240) * US_PER_S))
         self._await_storage_failure()
 

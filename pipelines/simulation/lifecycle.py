@@ -55,7 +55,8 @@ class JobRun:
     resume: int = 0
     goes_back: bool = False
     """Its owner wants an older checkpoint than the newest."""
-    lost_storage: bool = False
+    lost_checkpoints: int = 0
+    """How many of the newest the storage lost."""
     work_left_us: int = 0
     running_since_us: int = 0
     doomed: tuple[str, str | None, int] | None = None
@@ -209,7 +210,8 @@ class Lifecycle:
             deliberate=True if run.goes_back else None,
         )
         run.truth.reached(Place.LOADED, now, run.attempt)
-        first_us = int(run.plan.step_us * run.rng.uniform(1.5, 4.0)) + 5 * US_PER_S
+        compile_us = int(run.rng.uniform(8, 60) * US_PER_S)
+        first_us = int(run.plan.step_us * run.rng.uniform(1.0, 1.6)) + compile_us
         self._later(run, now + first_us, partial(self._first_step, run, first_us))
 
     def _choose_checkpoint(self, run: JobRun) -> None:
@@ -217,11 +219,10 @@ class Lifecycle:
         back = 0
         if run.goes_back:
             back = int(run.rng.integers(1, 3))
-        elif run.lost_storage:
-            back = int(run.rng.choice([0, 1, 2], p=[0.3, 0.5, 0.2]))
+        back = max(back, run.lost_checkpoints)
         back = min(back, len(run.checkpoints) - 1)
         del run.checkpoints[len(run.checkpoints) - back :]
-        run.resume, run.lost_storage = run.checkpoints[-1], False
+        run.resume, run.lost_checkpoints = run.checkpoints[-1], 0
 
     def _first_step(self, run: JobRun, length_us: int) -> None:
         now, plan, number = self._agenda.now_us, run.plan, run.resume + 1

@@ -60,6 +60,10 @@ class Scheduler:
             else:
                 self._gather(pool, reservation)
         for run in self._queue():
+            if run.is_restart:
+                self._consider(run)
+        self._cluster.replenish_spares()
+        for run in self._queue():
             self._consider(run)
 
     def _queue(self) -> list[JobRun]:
