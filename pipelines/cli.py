@@ -267,9 +267,6 @@ def demo(home: HomeOption = None) -> None:
 
 @app.command()
 def simulate(
-    out: Annotated[
-        Path, typer.Option("--out", help="Directory to write to: events/ and truth/. New or empty.")
-    ],
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
     jobs: Annotated[
         int,
@@ -302,6 +299,15 @@ def simulate(
             " loss: also, records that never arrive."
         ),
     ] = "none",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="New directory to write to: events/ and truth/."
+            " Default: simulated/ in the site's directory.",
+        ),
+    ] = None,
+    home: HomeOption = None,
 ) -> None:
     """Make up a shared cluster: its events to ingest, and the truth to compare with."""
     from pipelines.simulation.command import SimulationOptions, run_simulation
@@ -310,7 +316,7 @@ def simulate(
         SimulationOptions(
             seed, jobs, days, step_seconds, _moment(until, "--until"), bad_week, disorder
         ),
-        out,
+        out or Home.at(home).root / "simulated",
     )
 
 

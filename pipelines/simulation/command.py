@@ -27,11 +27,11 @@ class SimulationOptions:
 
 
 def run_simulation(options: SimulationOptions, out: Path) -> None:
-    """Simulate into `out`, and say on stdout what it holds."""
+    """Simulate into `out`, and say on stdout how much that was."""
     scenario = _scenario(options)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"--out {out}: there is something already; name a new directory")
-    _print_report(_with_progress(scenario, out), out)
+    _print_report(_with_progress(scenario, out))
 
 
 def _scenario(options: SimulationOptions) -> Scenario:
@@ -77,11 +77,9 @@ def _with_progress(scenario: Scenario, out: Path) -> Report:
         )
 
 
-def _print_report(report: Report, out: Path) -> None:
-    console = show.console()
-    console.print(
+def _print_report(report: Report) -> None:
+    show.console().print(
         f"{report.jobs:,} jobs on {report.gpus:,} GPUs: {report.steps:,} steps,"
         f" {report.events:,} lifecycle events, {report.restarts:,} restarts",
         soft_wrap=True,
     )
-    console.print(f"events: {out / 'events'}   truth: {out / 'truth'}", soft_wrap=True)

@@ -46,6 +46,16 @@ class Delivery:
     """Lines of step records that missed their hour."""
 
 
+def skew_us(scenario: Scenario, job: str) -> int:
+    """By how much the clock of a job's processes is off."""
+    if scenario.disorder is not Disorder.SKEW:
+        return 0
+    own = np.random.default_rng([scenario.seed, 6, *job.encode()])
+    if own.random() >= SKEWED_JOBS:
+        return 0
+    return int(own.integers(-LARGEST_SKEW_US, LARGEST_SKEW_US))
+
+
 def event_line(at_us: int, fields: dict[str, Any]) -> str:
     """A lifecycle record as a line of JSON."""
     return json.dumps({"event": fields["event"], "ts": stamp(at_us)} | fields)
@@ -91,7 +101,7 @@ class Disorderly(Orderly):
         if self.scenario.disorder is Disorder.LOSS and rng.random() < LOST_SHARE:
             return
         if fields["event"] in PROCESS_EVENTS:
-            at_us += self._skew_us(fields["job"])
+            at_us += skew_us(self.scenario, fields["job"])
         line = event_line(at_us, fields)
         self._lines[self._due(LATE_SHARE)].append(line)
         if rng.random() < TWICE_SHARE:
@@ -102,7 +112,7 @@ class Disorderly(Orderly):
     def _send_steps(self, steps: StepTable) -> StepTable:
         rng = self._rng
         if self.scenario.disorder is Disorder.SKEW:
-            skews = np.array([self._skew_us(name) for name in self.job_names], np.int64)
+            skews = np.array([skew_us(self.scenario, name) for name in self.job_names], np.int64)
             steps = replace(steps, ts_us=steps.ts_us + skews[steps.job])
         if self.scenario.disorder is Disorder.LOSS:
             steps = steps.take(rng.random(len(steps)) >= LOST_STEPS)
@@ -116,15 +126,6 @@ class Disorderly(Orderly):
         twice = steps.take(chance > 1 - TWICE_STEPS)
         in_time = joined([steps.take(~is_late), twice])
         return in_time.take(rng.permutation(len(in_time)))
-
-    def _skew_us(self, job: str) -> int:
-        """By how much the clock of a job's nodes is off."""
-        if self.scenario.disorder is not Disorder.SKEW:
-            return 0
-        own = np.random.default_rng([self.scenario.seed, 6, *job.encode()])
-        if own.random() >= SKEWED_JOBS:
-            return 0
-        return int(own.integers(-LARGEST_SKEW_US, LARGEST_SKEW_US))
 
     def _due(self, late_share: float) -> int:
         """The hour in which a record is delivered."""

@@ -69,7 +69,7 @@ class Simulation:
         return Cluster(
             training_nodes=nodes + spares,
             spares=spares,
-            development_nodes=2 + ceil(0.05 * jobs),
+            development_nodes=2 + ceil(0.04 * jobs),
             warm=1 + jobs // 50,
             capacity=self._capacity,
             now=lambda: self._agenda.now_us,

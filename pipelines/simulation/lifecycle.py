@@ -24,7 +24,7 @@ KEPT_CHECKPOINTS = 4
 GRACE_US = 3 * MINUTE_US
 """The contract of a preemption: so long from the signal to the reclaim, unless the job is done."""
 NO_SIGNAL_SHARE, SHORT_GRACE_SHARE = 0.03, 0.04
-PATIENCE_US = 40 * MINUTE_US
+PATIENCE_US = 15 * MINUTE_US
 """After how long in the queue a person gives up on an interactive session."""
 
 
