@@ -1,7 +1,7 @@
 """Options that several commands share, and how their texts are read."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, overload
 
 import typer
 
@@ -26,8 +26,14 @@ WhoOption = Annotated[str, typer.Option("--who", help="Who decides this.")]
 WhyOption = Annotated[str, typer.Option("--why", help="Why, for those who read it later.")]
 
 
+@overload
+def moment_us(text: str, option: str = ...) -> int: ...
+@overload
+def moment_us(text: None, option: str = ...) -> None: ...
+@overload
+def moment_us(text: str | None, option: str = ...) -> int | None: ...
 def moment_us(text: str | None, option: str = "--as-of") -> int | None:
-    """The moment that an option says, in µs. Raises UsageError."""
+    """The moment that an option says, in µs; None where it says none. Raises UsageError."""
     if text is None:
         return None
     try:

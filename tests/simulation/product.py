@@ -1,0 +1,85 @@
+"""A simulation's events through the product, and its truth, in comparable shapes."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import harness
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Answers = dict[str, Any]
+
+
+def event_files(folder: Path) -> list[Path]:
+    """The event files of a simulation, by hour."""
+    return sorted((folder / "events").iterdir())
+
+
+def hourly(folder: Path) -> list[list[Path]]:
+    """The event files of a simulation, those of one hour together."""
+    hours: dict[str, list[Path]] = {}
+    for path in event_files(folder):
+        hours.setdefault(path.name.split(".")[0], []).append(path)
+    return list(hours.values())
+
+
+def answers(con: duckdb.DuckDBPyConnection) -> Answers:
+    """Ledger, restarts and waits as the product derives them."""
+    return {
+        "ledger": harness.ledger(con),
+        "restarts": harness.restarts(con),
+        "queue": harness.waits(con),
+    }
+
+
+def derived_at_once(folder: Path, scratch: Path) -> Answers:
+    """What the product derives from all events, delivered as one file of each kind."""
+    files = event_files(folder)
+    with harness.fresh_warehouse() as con:
+        for kind in ("lifecycle.jsonl", "late.steps.jsonl"):
+            text = "".join(f.read_text(encoding="utf-8") for f in files if f.name.endswith(kind))
+            if text:
+                path = scratch / f"all.{kind}"
+                path.write_text(text, encoding="utf-8")
+                harness.ingest_one(con, path)
+        tables = [pq.read_table(f) for f in files if f.suffix == ".parquet"]
+        pq.write_table(pa.concat_tables(tables), scratch / "all.steps.parquet")
+        harness.ingest_one(con, scratch / "all.steps.parquet")
+        harness.rederive(con)
+        return answers(con)
+
+
+def truth_rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    """A table of the truth."""
+    rows: list[dict[str, Any]] = pq.read_table(folder / "truth" / f"{name}.parquet").to_pylist()
+    return rows
+
+
+def truth(folder: Path) -> Answers:
+    """Ledger, restarts and waits as the simulator knows them."""
+    ledger: dict[str, dict[tuple[int, str, str, str], int]] = {}
+    for row in truth_rows(folder, "ledger"):
+        key = (row["hour_us"], row["category"], row["component"], row["cause"])
+        ledger.setdefault(row["job"], {})[key] = row["us"]
+    columns = ("job", "submitted_us", "started_us", "wait_us", "censored", "basis")
+    return {
+        "ledger": ledger,
+        "restarts": [tuple(row.values()) for row in truth_rows(folder, "restarts")],
+        "queue": [tuple(row[c] for c in columns) for row in truth_rows(folder, "queue")],
+    }
+
+
+def differences(found: Answers, expected: Answers) -> list[str]:
+    """The first few differences, in words; none where everything is equal."""
+    told = []
+    for job in sorted(found["ledger"].keys() | expected["ledger"].keys()):
+        mine, theirs = expected["ledger"].get(job, {}), found["ledger"].get(job, {})
+        for key in sorted(mine.keys() | theirs.keys()):
+            if mine.get(key) != theirs.get(key):
+                told.append(f"{job} {key}: truth {mine.get(key)}, product {theirs.get(key)}")
+    for name in ("restarts", "queue"):
+        mine, theirs = set(expected[name]), set(found[name])
+        told += [f"{name}, only in the truth: {row}" for row in sorted(mine - theirs, key=str)]
+        told += [f"{name}, only derived: {row}" for row in sorted(theirs - mine, key=str)]
+    return told[:20]

@@ -1,0 +1,96 @@
+"""The simulator's truth against what the product derives from its events, to the microsecond."""
+
+from pathlib import Path
+
+import harness
+import product
+import pytest
+from scenarios import made, small
+
+from pipelines.simulation.scenario import Disorder
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_product_derives_the_truth_from_everything_at_once(seed: int, tmp_path: Path) -> None:
+    folder = made(small(seed, bad_week=1 if seed % 2 else None), tmp_path / "made")
+    assert (
+        product.differences(product.derived_at_once(folder, tmp_path), product.truth(folder)) == []
+    )
+
+
+@pytest.mark.parametrize("step_s", [3, 40, 3000])
+def test_it_does_whatever_the_length_of_the_steps(step_s: int, tmp_path: Path) -> None:
+    folder = made(small(30, days=1, jobs=4, step_s=step_s, bad_week=1), tmp_path / "made")
+    assert (
+        product.differences(product.derived_at_once(folder, tmp_path), product.truth(folder)) == []
+    )
+
+
+@pytest.mark.parametrize("seed", range(10, 14))
+def test_late_repeated_shuffled_and_torn_records_change_nothing(seed: int, tmp_path: Path) -> None:
+    scenario = small(seed, bad_week=1, disorder=Disorder.DELIVERY)
+    folder = made(scenario, tmp_path / "made")
+    assert (
+        product.differences(product.derived_at_once(folder, tmp_path), product.truth(folder)) == []
+    )
+
+
+@pytest.mark.parametrize("disorder", [Disorder.NONE, Disorder.DELIVERY])
+def test_hourly_deliveries_with_a_refresh_after_each_lead_to_the_truth(
+    disorder: Disorder, tmp_path: Path
+) -> None:
+    folder = made(small(21, days=1, jobs=5, bad_week=1, disorder=disorder), tmp_path)
+    with harness.fresh_warehouse() as con:
+        for files in product.hourly(folder):
+            for path in files:
+                harness.ingest_one(con, path)
+            harness.rederive(con)
+        assert product.differences(product.answers(con), product.truth(folder)) == []
+
+
+def test_the_truth_of_a_time_that_ends_between_two_hours_is_as_of_that_moment(
+    tmp_path: Path,
+) -> None:
+    scenario = small(5, days=2)
+    odd = type(scenario)(**(vars(scenario) | {"until_us": scenario.until_us + 1_234_567_891}))
+    folder = made(odd, tmp_path / "made")
+    assert (
+        product.differences(product.derived_at_once(folder, tmp_path), product.truth(folder)) == []
+    )
+
+
+def test_a_microsecond_of_difference_is_found(tmp_path: Path) -> None:
+    truth = product.truth(made(small(3, days=1, jobs=3), tmp_path))
+    changed = {**truth, "ledger": {job: dict(rows) for job, rows in truth["ledger"].items()}}
+    job, rows = next(iter(changed["ledger"].items()))
+    key = next(iter(rows))
+    rows[key] += 1
+    assert len(product.differences(changed, truth)) == 1
+    assert job in product.differences(changed, truth)[0]
+
+
+def test_every_kind_of_time_of_the_accounting_occurs(long_run: Path) -> None:
+    rows = product.truth_rows(long_run, "ledger")
+    found = {(row["category"], row["component"]) for row in rows}
+    steps = {"loader", "straggler", "checkpoint", "useful"}
+    expected = {(category, "step") for category in steps}
+    expected |= {("job", "overhead"), ("job", "phase"), ("checkpoint", "pause")}
+    expected |= {("unattributed", name) for name in ("gap", "tail", "slow_step")}
+    expected |= {("maintenance", "window"), ("uninstrumented", "run")}
+    expected |= {("startup", name) for name in ("launch", "load", "first_step")}
+    for category in ("restart", "preemption", "maintenance", "job"):
+        parts = ("detect", "requeue", "launch", "load", "first_step", "rework")
+        expected |= {(category, component) for component in parts}
+    assert expected - found == set()
+    causes = {row["cause"] for row in rows}
+    assert {"hardware", "network", "storage", "software", "unknown", "rollback"} <= causes
+
+
+def test_the_truth_holds_restarts_of_every_outcome_and_waits_of_every_basis(long_run: Path) -> None:
+    restarts = product.truth_rows(long_run, "restarts")
+    assert {row["outcome"] for row in restarts} >= {"recovered", "abandoned"}
+    assert any(row["interruptions"] > 1 for row in restarts)
+    assert any(row["lost_steps"] for row in restarts)
+    waits = product.truth_rows(long_run, "queue")
+    assert {row["basis"] for row in waits} >= {"first_step", "process_started"}
+    assert {row["censored"] for row in waits} == {True, False}
