@@ -88,8 +88,14 @@ def _name_jobs(con: duckdb.DuckDBPyConnection, relation: str) -> None:
     )
 
 
+def _has_folded(con: duckdb.DuckDBPyConnection) -> bool:
+    return bool(con.execute("from folds limit 1").fetchall())
+
+
 def _refuse_events(con: duckdb.DuckDBPyConnection, file_id: int) -> int:
     """Set records that would change a folded hour aside; how many of the file they are."""
+    if not _has_folded(con):
+        return 0
     con.execute(f"create or replace temp table refused as {sql.read('ingest/refused_events')}")
     con.execute(
         "insert into quarantine by name select distinct ? as file_id, refused.reason,"
@@ -131,7 +137,7 @@ def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
 
 def _refuse_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> int:
     """Set steps of folded hours aside, each once; how many of the file they are."""
-    if not con.execute("from folds limit 1").fetchall():
+    if not _has_folded(con):
         return 0
     con.execute(f"create or replace temp table refused as {sql.read('ingest/refused_steps')}")
     con.execute(
