@@ -96,8 +96,8 @@ def _promise_readings(facts: Facts, series: Series, ends: range) -> Iterator[Rea
 
 
 def scopes(facts: Facts) -> list[Scope]:
-    """Every scope that has a freeze of its own: the fleet, each cluster, each tier."""
-    clusters = [Scope(cluster=name) for name in facts.clusters]
+    """Every scope whose freeze is recorded: the fleet, each of several clusters, each tier."""
+    clusters = [Scope(cluster=name) for name in facts.clusters] if len(facts.clusters) > 1 else []
     return [Scope(), *clusters, *(Scope(tier=tier.name) for tier in facts.policy.tiers)]
 
 
@@ -140,9 +140,17 @@ def _append(facts: Facts, journal: Journal, scope: Scope, hour: Hour, standing_:
         "data_through_us": facts.data_through_us,
         "budgets": [report.as_json() | {"spenders": spenders(report)} for report in reports],
     }
-    slos = [r.slo for r in hour.readings if r.freezes or r.keeps_frozen]
-    why = ", ".join(slos) or ("data are stale or missing" if not hour.is_known else "recovered")
+    why = _reason(hour, standing_)
     journal.append(Kind.DECISION, WRITER, why, scope, body)
+
+
+def _reason(hour: Hour, standing_: Standing) -> str:
+    if standing_ is Standing.UNKNOWN:
+        return "data are stale" if hour.stale else "goodput is not known"
+    if standing_ is Standing.OPEN:
+        return "every gating budget is above the thaw level or does not gate"
+    held = [f"{r.slo} of {r.scope}" for r in hour.readings if r.keeps_frozen]
+    return ", ".join(held) or "frozen before it became unknown"
 
 
 def spenders(report: Report, most: int = 3) -> list[dict[str, Any]]:
@@ -173,7 +181,7 @@ def history(facts: Facts, journal: Journal, scope: Scope, as_of_us: int) -> dict
         {
             "hour": rfc3339(hour.end_us),
             "state": state.value,
-            "why": ", ".join(r.slo for r in hour.readings if r.freezes),
+            "why": _reason(hour, state),
         }
         for hour, state in course(facts, scope, as_of_us).changes()
     ]

@@ -68,10 +68,11 @@ def budget(
     how: FormatOption = Format.TABLE,
 ) -> None:
     """Error budgets over 30 days: what was allowed, what is spent, when it is gone or back."""
+    asked = Scope.parse(scope)
     with _facts(Home.at(home)) as (facts, _):
-        found = budgets.reports(facts, Scope.parse(scope), _moment(as_of), slo)
+        found = budgets.reports(facts, asked, _moment(as_of), slo)
         if how is Format.TABLE:
-            tables.print_budgets(found)
+            tables.print_budgets(asked, found)
             return
         rows = [report.as_json() for report in found]
         if detail:
@@ -302,13 +303,16 @@ def journal(
 def _answer(site: Home, kind: Kind, of: Any, who: str, why: str) -> None:
     entries = {entry.id: entry for entry in Journal(site).entries()}
     entry = entries.get(of)
-    if entry is None or entry.kind in (Kind.APPROVE, Kind.REVOKE, Kind.DECISION, Kind.NOTE):
+    if entry is None or entry.kind in _FINAL:
         raise UsageError(f"--{kind.value} {of}: no such entry; `headway journal` lists them")
     if kind is Kind.APPROVE and entry.who.strip().casefold() == who.strip().casefold():
         raise UsageError(f"--approve {of}: {who} wrote it; a second person has to approve")
     written = Journal(site).append(kind, who, why or kind.value, entry.scope, of=of)
     _print_written(site, written, entry)
 
+
+_FINAL = (Kind.DECISION, Kind.NOTE, Kind.APPROVE, Kind.REVOKE)
+"""Kinds of entries that say something once, and are not in force for a time."""
 
 _JOURNAL = ("id", "at", "kind", "scope", "who", "why", "status", "of", "body")
 
@@ -324,7 +328,7 @@ def _print_journal(site: Home, how: Format) -> None:
             "scope": str(entry.scope),
             "who": entry.who,
             "why": entry.why,
-            "status": rulings.status(entry, at_us),
+            "status": "recorded" if entry.kind in _FINAL else rulings.status(entry, at_us),
             "of": entry.of,
             "body": dict(entry.body),
         }
