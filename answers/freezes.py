@@ -175,7 +175,9 @@ def history(facts: Facts, journal: Journal, scope: Scope, as_of_us: int) -> dict
             "budgets": entry.body["budgets"],
         }
         for entry in journal.entries()
-        if entry.kind is Kind.DECISION and entry.scope == scope and entry.at_us <= as_of_us
+        if entry.kind is Kind.DECISION
+        and entry.scope == scope
+        and entry.body["hour_us"] <= as_of_us
     ]
     now = [
         {
