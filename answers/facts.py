@@ -5,9 +5,10 @@ once, without a refresh. All amounts are integers of any size.
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import sql
 from answers.mart import Mart
@@ -45,12 +46,29 @@ class Coverage:
         return self.instrumented / self.whole if self.whole else None
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _kept(method: Method) -> Method:
+    """Keep what a question of Facts yields: a mart never changes, and servers ask again."""
+
+    @wraps(method)
+    def ask(self: "Facts", *args: Any) -> Any:
+        key = (method.__name__, *args)
+        if key not in self.kept:
+            self.kept[key] = method(self, *args)
+        return self.kept[key]
+
+    return ask  # type: ignore[return-value]
+
+
 class Facts:
     """The facts of one open mart under a policy and adjustments."""
 
     def __init__(self, mart: Mart, policy: Policy, adjustments: Adjustments) -> None:
         self.policy = policy
         self.adjustments = adjustments
+        self.kept: dict[tuple[Any, ...], Any] = {}
         self._mart = mart
         self._keep_decisions()
         classes = policy.classes
@@ -67,7 +85,6 @@ class Facts:
         self._keep_charges()
         mart.keep("charged_hours", sql.read("facts/charged_hours"))
         self.data_through_us = mart.meta().as_of_us
-        self.entries_of_goodput = cache(self._entries_of_goodput)
 
     @cached_property
     def first_hour_us(self) -> int | None:
@@ -92,7 +109,8 @@ class Facts:
             found[key] == value for key, value in scope.named().items()
         )
 
-    def _entries_of_goodput(self, scope: Scope) -> list[Entry]:
+    @_kept
+    def entries_of_goodput(self, scope: Scope) -> list[Entry]:
         """Wall-clock of large instrumented jobs and their charged loss: GPU-µs, of a job µs."""
         where, params = _matches(scope)
         rows = self._mart.rows(
@@ -103,6 +121,7 @@ class Facts:
         )
         return [Entry(**row) for row in rows]
 
+    @_kept
     def whole_loss(self, scope: Scope, start_us: int, end_us: int) -> int:
         """All that is not useful, whomever it is charged to, in the unit of the budget."""
         where, params = _matches(scope)
@@ -114,6 +133,7 @@ class Facts:
         )
         return int(row["lost"])
 
+    @_kept
     def within_own_budget(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
         """Each large job's wall-clock and charged loss in the span, in µs."""
         where, params = _matches(scope)
@@ -125,6 +145,7 @@ class Facts:
             [*params, end_us, start_us, end_us],
         )
 
+    @_kept
     def goodput_spending(
         self, scope: Scope, start_us: int, end_us: int
     ) -> dict[str, dict[str, int]]:
@@ -145,6 +166,7 @@ class Facts:
             found[dimension] = {row["name"]: int(row["lost"]) for row in rows}
         return found
 
+    @_kept
     def unattributed_jobs(self, scope: Scope, start_us: int, end_us: int) -> list[str]:
         """The jobs with charged time that no record explains, the most first."""
         where, params = _matches(scope)
@@ -156,6 +178,7 @@ class Facts:
         )
         return [row["job"] for row in rows]
 
+    @_kept
     def coverage(self, scope: Scope, start_us: int, end_us: int) -> Coverage:
         """The instrumented part of all GPU time in the span."""
         where, params = _matches(scope, "j")
@@ -244,6 +267,7 @@ class Facts:
         rows = self._mart.rows("select ts_us from restore_tests where result = 'pass' order by 1")
         return [row["ts_us"] for row in rows]
 
+    @_kept
     def large_runs(self, scope: Scope, end_us: int) -> set[str]:
         """Large jobs with wall-clock in the window that ends then, instrumented or not."""
         where, params = _matches(scope, "j")
@@ -254,6 +278,7 @@ class Facts:
         )
         return {row["job"] for row in rows}
 
+    @_kept
     def between_interruptions(self, scope: Scope, start_us: int, end_us: int) -> int | None:
         """Mean wall-clock in µs between interruptions of large jobs; None where none came."""
         where, params = _matches(scope)

@@ -53,8 +53,15 @@ class Course:
 
 def course(facts: Facts, scope: Scope, as_of_us: int) -> Course:
     """Replay a scope from the first hour with data to the last one closed at `as_of_us`."""
-    first_us, through_us = facts.first_hour_us, facts.data_through_us
     last_us = as_of_us // HOUR_US * HOUR_US
+    key = ("course", scope, last_us)
+    if key not in facts.kept:
+        facts.kept[key] = _replayed(facts, scope, last_us)
+    return facts.kept[key]  # type: ignore[no-any-return]
+
+
+def _replayed(facts: Facts, scope: Scope, last_us: int) -> Course:
+    first_us, through_us = facts.first_hour_us, facts.data_through_us
     if first_us is None or through_us is None or last_us < first_us + HOUR_US:
         return Course(scope, (), ())
     ends = range(first_us + HOUR_US, last_us + 1, HOUR_US)
