@@ -69,7 +69,7 @@ class Facts:
         self.policy = policy
         self.adjustments = adjustments
         self.kept: dict[tuple[Any, ...], Any] = {}
-        self._mart = mart
+        self.mart = mart
         self._keep_decisions()
         classes = policy.classes
         mart.keep(
@@ -89,13 +89,13 @@ class Facts:
     @cached_property
     def first_hour_us(self) -> int | None:
         """The first hour of the ledger, None while it is empty."""
-        (row,) = self._mart.rows("select min(hour_us) as hour_us from ledger")
+        (row,) = self.mart.rows("select min(hour_us) as hour_us from ledger")
         return row["hour_us"]  # type: ignore[no-any-return]
 
     @cached_property
     def jobs(self) -> dict[str, dict[str, Any]]:
         """Every job's attributes by its name (see sql/facts/scoped_jobs)."""
-        return {row["job"]: row for row in self._mart.rows("from scoped_jobs")}
+        return {row["job"]: row for row in self.mart.rows("from scoped_jobs")}
 
     @cached_property
     def clusters(self) -> list[str]:
@@ -113,7 +113,7 @@ class Facts:
     def entries_of_goodput(self, scope: Scope) -> list[Entry]:
         """Wall-clock of large instrumented jobs and their charged loss: GPU-µs, of a job µs."""
         where, params = _matches(scope)
-        rows = self._mart.rows(
+        rows = self.mart.rows(
             f"select hour_us, known_us, {_weighted(scope)} as total,"
             f" coalesce({_weighted(scope)} filter (charge = 'platform'), 0) as bad"
             f" from charged_hours where {where} group by all order by all",
@@ -125,7 +125,7 @@ class Facts:
     def whole_loss(self, scope: Scope, start_us: int, end_us: int) -> int:
         """All that is not useful, whomever it is charged to, in the unit of the budget."""
         where, params = _matches(scope)
-        (row,) = self._mart.rows(
+        (row,) = self.mart.rows(
             f"select coalesce({_weighted(scope)}, 0) as lost from charged_hours"
             f" where {where} and category <> 'useful' and known_us <= ?"
             " and hour_us >= ? and hour_us < ?",
@@ -137,7 +137,7 @@ class Facts:
     def within_own_budget(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
         """Each large job's wall-clock and charged loss in the span, in µs."""
         where, params = _matches(scope)
-        return self._mart.rows(
+        return self.mart.rows(
             "select job, sum(us::hugeint) as total,"
             " coalesce(sum(us::hugeint) filter (charge = 'platform'), 0) as bad"
             f" from charged_hours where {where} and known_us <= ?"
@@ -157,7 +157,7 @@ class Facts:
             if dimension == "node":
                 table = f"({sql.read('facts/node_losses')})"
                 known = "? > 0"
-            rows = self._mart.rows(
+            rows = self.mart.rows(
                 f"select {dimension} as name, {_weighted(scope)} as lost from {table}"
                 f" where {where} and charge = 'platform' and {known}"
                 " and hour_us >= ? and hour_us < ? group by all order by lost desc, name",
@@ -170,7 +170,7 @@ class Facts:
     def unattributed_jobs(self, scope: Scope, start_us: int, end_us: int) -> list[str]:
         """The jobs with charged time that no record explains, the most first."""
         where, params = _matches(scope)
-        rows = self._mart.rows(
+        rows = self.mart.rows(
             f"select job, {_weighted(scope)} as lost from charged_hours where {where}"
             " and category = 'unattributed' and charge = 'platform' and known_us <= ?"
             " and hour_us >= ? and hour_us < ? group by job order by lost desc, job",
@@ -182,7 +182,7 @@ class Facts:
     def coverage(self, scope: Scope, start_us: int, end_us: int) -> Coverage:
         """The instrumented part of all GPU time in the span."""
         where, params = _matches(scope, "j")
-        (row,) = self._mart.rows(
+        (row,) = self.mart.rows(
             "select coalesce(sum(us::hugeint * weight), 0) as whole,"
             " coalesce(sum(us::hugeint * weight) filter (instrumented), 0) as instrumented"
             f" from ledger l join scoped_jobs j using (job) where {where}"
@@ -194,7 +194,7 @@ class Facts:
     @cached_property
     def restarts(self) -> list[tuple[Event, str]]:
         """Restarts of large jobs that count, with their causes."""
-        rows = self._mart.rows(
+        rows = self.mart.rows(
             "select r.job, r.detected_us, r.recovered_us, r.age_us, j.large_us,"
             " coalesce(a.cause, r.cause) as cause"
             " from restarts r join scoped_jobs j using (job)"
@@ -215,10 +215,10 @@ class Facts:
     def waits(self) -> list[Event]:
         """Queue waits that count, of the tiers that have a limit."""
         holds: dict[str, list[tuple[int, int]]] = {}
-        for row in self._mart.rows("from wait_holds order by start_us"):
+        for row in self.mart.rows("from wait_holds order by start_us"):
             holds.setdefault(row["job"], []).append((row["start_us"], row["end_us"]))
         found = []
-        for row in self._mart.rows("from queue_waits order by submitted_us, job"):
+        for row in self.mart.rows("from queue_waits order by submitted_us, job"):
             tier = self.policy.tier(row["tier"]) if row["tier"] else None
             if tier is None or tier.queue_limit_us is None:
                 continue
@@ -258,20 +258,20 @@ class Facts:
                 row["interval_us"],
                 row["mended_us"],
             )
-            for row in self._mart.rows(sql.read("facts/breaches"))
+            for row in self.mart.rows(sql.read("facts/breaches"))
         ]
 
     @cached_property
     def proven_us(self) -> list[int]:
         """When restore tests passed, in order."""
-        rows = self._mart.rows("select ts_us from restore_tests where result = 'pass' order by 1")
+        rows = self.mart.rows("select ts_us from restore_tests where result = 'pass' order by 1")
         return [row["ts_us"] for row in rows]
 
     @_kept
     def large_runs(self, scope: Scope, end_us: int) -> set[str]:
         """Large jobs with wall-clock in the window that ends then, instrumented or not."""
         where, params = _matches(scope, "j")
-        rows = self._mart.rows(
+        rows = self.mart.rows(
             "select distinct job from ledger join scoped_jobs j using (job)"
             f" where {where} and j.large_us <= ? and hour_us >= ? and hour_us < ?",
             [*params, end_us, end_us - WINDOW_US, end_us],
@@ -282,7 +282,7 @@ class Facts:
     def between_interruptions(self, scope: Scope, start_us: int, end_us: int) -> int | None:
         """Mean wall-clock in µs between interruptions of large jobs; None where none came."""
         where, params = _matches(scope)
-        (row,) = self._mart.rows(
+        (row,) = self.mart.rows(
             "select sum(us)::hugeint as wall_us, (select sum(interruptions) from restarts r"
             f"  join scoped_jobs j using (job) where {where} and large_us is not null"
             "   and j.instrumented and detected_us >= ? and detected_us < ?) as interruptions"
@@ -321,7 +321,7 @@ class Facts:
         )
 
     def _keep_decisions(self) -> None:
-        self._mart.keep(
+        self.mart.keep(
             "exclusions",
             _table(cluster="text", tier="text", tenant="text", job="text", from_us="", until_us=""),
             [
@@ -333,7 +333,7 @@ class Facts:
                 )
             ],
         )
-        self._mart.keep(
+        self.mart.keep(
             "reattributions",
             _table(job="text", detected_us="", cause="text", category="text"),
             [
@@ -352,13 +352,13 @@ class Facts:
         )
 
     def _keep_charges(self) -> None:
-        kinds = self._mart.rows(
+        kinds = self.mart.rows(
             "select distinct l.category, l.component, l.cause, j.tier"
             " from adjusted_ledger l join scoped_jobs j using (job)"
             " where l.category not in ('useful', 'uninstrumented')"
         )
         charged = [kind | {"charge": self.policy.charged_to(**kind)} for kind in kinds]
-        self._mart.keep(
+        self.mart.keep(
             "charges",
             _table(category="text", component="text", cause="text", tier="text", charge="text"),
             [json.dumps(charged)],

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from answers import budgets, freezes, gate
+from answers import budgets, freezes, gate, moments
 from answers.clock import now_us
 from answers.facts import Facts
 from answers.home import Home
@@ -39,9 +39,27 @@ UntilOption = Annotated[
 freeze_app = typer.Typer(invoke_without_command=True, add_completion=False)
 
 
+HostOption = Annotated[str, typer.Option("--host", help="The address to listen on.")]
+
+
+def serve(
+    port: Annotated[int, typer.Option("--port", help="The port to listen on.")] = 8632,
+    host: HostOption = "127.0.0.1",
+    home: HomeOption = None,
+) -> None:
+    """Answer the gate over HTTP: /v1/gate, /v1/budgets, /v1/jobs, /metrics; /docs has the rest."""
+    import os
+
+    import uvicorn
+
+    os.environ["HEADWAY_HOME"] = str(Home.at(home).root)
+    # By name: this package and app import each other nowhere.
+    uvicorn.run("app.gate:create", factory=True, host=host, port=port, log_level="warning")
+
+
 def add_to(app: typer.Typer) -> None:
     """Give the command line these commands."""
-    for command in (budget, gate_, override, thaw, exclude, reattribute, journal):
+    for command in (budget, gate_, override, thaw, exclude, reattribute, journal, serve):
         app.command(command.__name__.rstrip("_"))(command)
     app.add_typer(freeze_app, name="freeze")
 
@@ -191,8 +209,9 @@ def thaw(
 ) -> None:
     """Lift a freeze by hand; with --until, open the scope until then whatever its budgets say."""
     site = Home.open(home)
-    until_us = _later(until)
-    _check_length(site, until_us)
+    until_us = moment_us(until, "--until")
+    if until_us is not None:
+        gate.check_until(site.policy(), until_us, now_us())
     _write(site, Kind.THAW, who, why, scope, {"until_us": until_us})
 
 
@@ -207,8 +226,8 @@ def override(
     """Let one type of change pass a freeze until a moment; it ends by itself."""
     site = Home.open(home)
     gate.check_change(site.policy(), change)
-    until_us = _later(until)
-    _check_length(site, until_us)
+    until_us = moments.moment_us(until, "--until")
+    gate.check_until(site.policy(), until_us, now_us())
     _write(site, Kind.OVERRIDE, who, why, scope, {"change": change, "until_us": until_us})
 
 
@@ -363,12 +382,3 @@ def _later(until: str | None) -> int | None:
     if until_us is not None and until_us <= now_us():
         raise UsageError(f"--until {until}: has passed; say a moment still to come")
     return until_us
-
-
-def _check_length(site: Home, until_us: int | None) -> None:
-    longest_us = site.policy().decisions.longest_override_us
-    if until_us is not None and until_us - now_us() > longest_us:
-        raise UsageError(
-            f"--until: the policy lets it last {show.duration(longest_us)} at most,"
-            f" that is until {rfc3339((now_us() + longest_us) // US_PER_S * US_PER_S)}"
-        )

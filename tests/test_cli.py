@@ -61,6 +61,7 @@ COMMANDS = {
         "--home",
         "--format",
     },
+    "serve": {"--port", "--host", "--home"},
     "validate": {"file", "--home"},
     "demo": {"--home"},
 }
