@@ -12,11 +12,11 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from answers.budgets import Report
+from answers.rules import error_ratio, rate_hours
 from metrics.budget import PRESENT_BURN, Budget, State, amount
 
 LABELS = ("sloth_id", "sloth_slo", "sloth_service", "scope")
 SERVICE = "training"
-RATES_H = {"1h": 1, "2h": 2, "6h": 6, "1d": 24, "3d": 72, "30d": 720}
 
 _GAUGES = {
     "slo:objective:ratio": "The target share of good.",
@@ -26,7 +26,7 @@ _GAUGES = {
     "slo:period_burn_rate:ratio": "The burn rate over the window.",
     "slo:period_error_budget_remaining:ratio": "The share of the budget that is left.",
     "sloth_slo_info": "An objective and whose it is.",
-} | {f"slo:sli_error:ratio_rate{span}": f"The bad share over {span}." for span in RATES_H}
+}
 
 
 def exposition(reports: Iterable[Report]) -> bytes:
@@ -41,8 +41,12 @@ class _Budgets(Collector):
         self._reports = reports
 
     def collect(self) -> Iterator[Metric]:
+        told = dict(_GAUGES)
+        for report in self._reports[:1]:
+            for hours in rate_hours(report.facts.policy):
+                told[error_ratio(hours)] = f"The bad share over {hours} h."
         families = {
-            name: GaugeMetricFamily(name, text, labels=LABELS) for name, text in _GAUGES.items()
+            name: GaugeMetricFamily(name, text, labels=LABELS) for name, text in told.items()
         }
         for report in self._reports:
             labels = _labels(report)
@@ -64,10 +68,10 @@ def _values(report: Report) -> Iterator[tuple[str, float]]:
     yield "slo:time_period:days", 30.0
     if report.state is State.UNKNOWN:
         return
-    for span, hours in RATES_H.items():
+    for hours in rate_hours(report.facts.policy):
         budget = Budget(amount(report.series.entries, report.moment.end_us, hours), target)
         if budget.amount.total:
-            yield f"slo:sli_error:ratio_rate{span}", budget.amount.bad / budget.amount.total
+            yield error_ratio(hours), budget.amount.bad / budget.amount.total
     for name, rate in (
         ("slo:current_burn_rate:ratio", report.burn[PRESENT_BURN]),
         ("slo:period_burn_rate:ratio", report.burn["30d"]),

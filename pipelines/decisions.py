@@ -14,6 +14,7 @@ from answers.home import Home
 from answers.journal import Journal
 from answers.mart import Mart, open_mart
 from answers.moments import rfc3339
+from answers.rules import rules as prometheus_rules
 from metrics.conventions import CAUSES, HOUR_US, US_PER_S
 from metrics.documents import closest
 from metrics.errors import HeadwayError, UsageError
@@ -57,9 +58,14 @@ def serve(
     uvicorn.run("app.gate:create", factory=True, host=host, port=port, log_level="warning")
 
 
+def rules(home: HomeOption = None) -> None:
+    """Prometheus alerting and recording rules over the metrics of `headway serve`, as YAML."""
+    print(prometheus_rules(Home.at(home).policy()), end="")
+
+
 def add_to(app: typer.Typer) -> None:
     """Give the command line these commands."""
-    for command in (budget, gate_, override, thaw, exclude, reattribute, journal, serve):
+    for command in (budget, gate_, override, thaw, exclude, reattribute, journal, serve, rules):
         app.command(command.__name__.rstrip("_"))(command)
     app.add_typer(freeze_app, name="freeze")
 

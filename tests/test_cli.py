@@ -61,6 +61,7 @@ COMMANDS = {
         "--home",
         "--format",
     },
+    "rules": {"--home"},
     "serve": {"--port", "--host", "--home"},
     "validate": {"file", "--home"},
     "demo": {"--home"},
