@@ -293,6 +293,33 @@ class Facts:
             return None
         return int(row["wall_us"]) // int(row["interruptions"])
 
+    @_kept
+    def nodes(self) -> set[str]:
+        """Every node that the latest allocation of a job names."""
+        return {row["node"] for row in self.mart.rows("select distinct node from job_nodes")}
+
+    def jobs_on(self, nodes: list[str]) -> list[dict[str, Any]]:
+        """The running jobs on any of the nodes, with their median restart and interval in µs."""
+        return self.mart.rows(
+            "select j.job, any_value(j.weight) as gpus,"
+            " quantile_disc(r.time_to_restart_us, 0.5) as restart_us,"
+            " any_value(j.checkpoint_interval_us) as interval_us"
+            " from scoped_jobs j left join restarts r using (job)"
+            " where j.state = 'running' and j.job in"
+            " (select job from job_nodes where list_contains(?::varchar[], node))"
+            " group by j.job order by gpus desc, j.job",
+            [nodes],
+        )
+
+    @_kept
+    def work(self) -> dict[int, int]:
+        """The GPU-µs of all jobs by UTC hour."""
+        rows = self.mart.rows(
+            "select hour_us, sum(us::hugeint * weight) as work"
+            " from ledger join scoped_jobs using (job) group by hour_us"
+        )
+        return {row["hour_us"]: int(row["work"]) for row in rows}
+
     def event_spending(
         self, events: list[tuple[Event, str]], start_us: int, end_us: int
     ) -> dict[str, dict[str, int]]:

@@ -14,6 +14,7 @@ from metrics.openslo import Slo
 from metrics.policy import AlertWindow, Policy
 
 GROUP = "headway"
+_LEFT = "slo:period_error_budget_remaining:ratio"
 
 
 def rules(policy: Policy) -> str:
@@ -21,13 +22,13 @@ def rules(policy: Policy) -> str:
     found = [rule for slo in policy.objectives for rule in _alerts(policy, slo)]
     recorded = {
         "record": "headway:error_budget_remaining:min",
-        "expr": "min by (sloth_slo) (slo:period_error_budget_remaining:ratio)",
+        "expr": f"min by (sloth_slo) ({_LEFT})",
     }
     groups = [
         {"name": f"{GROUP}-recording", "rules": [recorded]},
         {"name": f"{GROUP}-alerts", "rules": [*found, *_promises(policy), _missing()]},
     ]
-    return yaml.safe_dump({"groups": groups}, sort_keys=False, width=100)
+    return str(yaml.safe_dump({"groups": groups}, sort_keys=False, width=100))
 
 
 def _alerts(policy: Policy, slo: Slo) -> Iterator[dict[str, Any]]:
@@ -88,7 +89,7 @@ def _promises(policy: Policy) -> Iterator[dict[str, Any]]:
 def _missing() -> dict[str, Any]:
     return {
         "alert": "ErrorBudgetUnknown",
-        "expr": 'absent(slo:period_error_budget_remaining:ratio{sloth_slo="goodput",scope="fleet"})',
+        "expr": f'absent({_LEFT}{{sloth_slo="goodput",scope="fleet"}})',
         "for": "15m",
         "labels": {"severity": "ticket"},
         "annotations": {

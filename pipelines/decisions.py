@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from answers import budgets, freezes, gate, moments
+from answers import preview as previews
 from answers.clock import now_us
 from answers.facts import Facts
 from answers.home import Home
@@ -63,9 +64,48 @@ def rules(home: HomeOption = None) -> None:
     print(prometheus_rules(Home.at(home).policy()), end="")
 
 
+def preview(
+    change: ChangeOption,
+    nodes: Annotated[str, typer.Option("--nodes", help="The nodes, comma-separated.")],
+    minutes: Annotated[int, typer.Option("--minutes", min=1, help="How long they are away.")],
+    at: Annotated[
+        str | None, typer.Option("--at", help="When (RFC 3339 with an offset). Default: now.")
+    ] = None,
+    home: HomeOption = None,
+    how: Annotated[
+        Format, typer.Option("--format", help="table for people, json for programs.")
+    ] = Format.TABLE,
+) -> None:
+    """What a change of some nodes would cost: jobs, budgets, whether it freezes, cheaper hours."""
+    site = Home.at(home)
+    gate.check_change(site.policy(), change)
+    given = moment_us(at, "--at")
+    at_us = now_us() if given is None else given
+    names = [name.strip() for name in nodes.split(",") if name.strip()]
+    with _facts(site) as (facts, _):
+        answer = previews.preview(facts, change, names, minutes * 60 * US_PER_S, at_us)
+    if how is Format.JSON:
+        show.print_json(answer)
+    elif how is Format.TABLE:
+        tables.print_preview(answer)
+    else:
+        raise UsageError(f"--format {how.value}: a preview is printed as table or json")
+
+
 def add_to(app: typer.Typer) -> None:
     """Give the command line these commands."""
-    for command in (budget, gate_, override, thaw, exclude, reattribute, journal, serve, rules):
+    for command in (
+        budget,
+        gate_,
+        override,
+        thaw,
+        exclude,
+        reattribute,
+        journal,
+        serve,
+        rules,
+        preview,
+    ):
         app.command(command.__name__.rstrip("_"))(command)
     app.add_typer(freeze_app, name="freeze")
 

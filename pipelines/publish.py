@@ -35,6 +35,7 @@ TABLES = (
     "wait_holds",
     "restart_losses",
     "restore_tests",
+    "job_nodes",
     "findings",
     "quarantine",
     "files",

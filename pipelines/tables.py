@@ -346,3 +346,42 @@ def print_journal(rows: list[dict[str, Any]]) -> None:
         for row in rows
     ]
     print_table(f"Journal: {len(rows) or 'nothing'}", heads, cells)
+
+
+def print_preview(answer: dict[str, Any]) -> None:
+    """What a change would cost, whether it freezes, and when it would be cheaper."""
+    jobs = [
+        [
+            row["job"],
+            str(row["gpus"]),
+            duration(row["restart_us"]) if row["restart_us"] is not None else "not measured",
+            duration(row["checkpoint_interval_us"]),
+            duration(row["lost_us"]),
+        ]
+        for row in answer["jobs"]
+    ]
+    heads = ("job", ">GPUs", ">its restarts take", ">checkpoint every", ">would lose")
+    print_table(f"Running on these nodes: {len(jobs) or 'no job'}", heads, jobs)
+    budgets = [
+        [
+            row["slo"],
+            row["scope"],
+            row["state"],
+            _left_of(row["unit"], row["remaining"]),
+            _left_of(row["unit"], row["remaining_after"]),
+            "exhausts it" if row["exhausts"] else "–",
+        ]
+        for row in answer["budgets"]
+    ]
+    columns = ("objective", "scope", "state", ">left before", ">left after", "")
+    print_table("Gating budgets", columns, budgets)
+    out = console()
+    verdict = "would freeze rollouts" if answer["would_freeze"] else "would not freeze rollouts"
+    out.print(f"{answer['change']} on {', '.join(answer['nodes'])} {verdict}", markup=False)
+    hours = ", ".join(str(row["hour"])[:16] for row in answer["cheapest_hours"])
+    out.print(f"least running work in the coming week (UTC): {hours}")
+    out.print(f"at {answer['at']}, data through {answer['data_through']}", style="dim")
+
+
+def _left_of(unit: str, amount: int) -> str:
+    return f"{amount:,}" if unit == Unit.COUNT else f"{round(Fraction(amount, HOUR_US)):,} GPU-h"

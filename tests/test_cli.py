@@ -62,6 +62,7 @@ COMMANDS = {
         "--format",
     },
     "rules": {"--home"},
+    "preview": {"--change", "--nodes", "--minutes", "--at", "--home", "--format"},
     "serve": {"--port", "--host", "--home"},
     "validate": {"file", "--home"},
     "demo": {"--home"},
