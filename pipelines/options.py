@@ -5,8 +5,7 @@ from typing import Annotated, overload
 
 import typer
 
-from metrics.errors import UsageError
-from pipelines.records import BadRecord, time_us
+from answers import moments
 from pipelines.show import Format
 
 HomeOption = Annotated[
@@ -33,10 +32,5 @@ def moment_us(text: None, option: str = ...) -> None: ...
 @overload
 def moment_us(text: str | None, option: str = ...) -> int | None: ...
 def moment_us(text: str | None, option: str = "--as-of") -> int | None:
-    """The moment that an option says, in µs; None where it says none. Raises UsageError."""
-    if text is None:
-        return None
-    try:
-        return time_us(text)
-    except BadRecord as e:
-        raise UsageError(f"{option} {text}: {e}; say it like 2026-10-01T12:00:00Z") from e
+    """The moment that an option says, in µs; None where it was not given. Raises UsageError."""
+    return None if text is None else moments.moment_us(text, option)

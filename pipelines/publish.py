@@ -16,9 +16,13 @@ import pyarrow as pa
 
 import sql
 from answers.clock import now_us
+from answers.facts import Facts
+from answers.freezes import record
 from answers.home import Home
-from answers.mart import CURRENT
+from answers.journal import Journal
+from answers.mart import CURRENT, open_mart
 from metrics.policy import Policy
+from metrics.rulings import Rulings
 from pipelines.warehouse import transaction
 
 KEPT = 5
@@ -32,6 +36,7 @@ TABLES = (
     "wait_holds",
     "restart_losses",
     "restore_tests",
+    "job_nodes",
     "findings",
     "quarantine",
     "files",
@@ -67,6 +72,8 @@ def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_gi
         Path(f"{unfinished}.wal").unlink(missing_ok=True)
     _point_to(home.mart, final)
     _prune(home.mart, final)
+    if not as_of_given:
+        record_decisions(home, policy)
     return final
 
 
@@ -75,6 +82,16 @@ def _number(folder: Path, published_us: int) -> int:
     numbers = (mart.name.split("-")[1] for mart in folder.glob("mart-*-*.duckdb"))
     last = max((int(number) for number in numbers if number.isdigit()), default=0)
     return max(published_us, last + 1)
+
+
+def record_decisions(home: Home, policy: Policy) -> None:
+    """Append to the journal how the freezes changed with what was just published."""
+    journal = Journal(home)
+    rulings = Rulings(journal.entries(), policy)
+    with open_mart(home) as mart:
+        facts = Facts(mart, policy, rulings.adjustments(now_us()))
+        if facts.data_through_us is not None:
+            record(facts, journal, facts.data_through_us)
 
 
 def _write(con: duckdb.DuckDBPyConnection, published_us: int, as_of_given: bool) -> None:

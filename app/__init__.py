@@ -1,0 +1,1 @@
+"""What is served: the gate over HTTP. Reads mart and journal by `answers`, never the pipeline."""
