@@ -26,7 +26,8 @@ class WatchedRunLauncher(DefaultRunLauncher):
         known: Any = self._get_grpc_client_for_termination
         client = known(run.run_id)
         if client is None:
-            return CheckRunHealthResult(WorkerStatus.UNKNOWN, "no code server is known for it")
+            # Begun by hand in a process of its own: nobody can be asked, so it is believed.
+            return CheckRunHealthResult(WorkerStatus.RUNNING, "no code server started it")
         request = CanCancelExecutionRequest(run_id=run.run_id)
         try:
             answer = deserialize_value(

@@ -41,7 +41,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def until(look: Callable[[], Found | None], what: str, timeout_s: float = 90.0) -> Found:
+def until(look: Callable[[], Found | None], what: str, timeout_s: float = 180.0) -> Found:
     """The first answer of `look` that is true; fails saying `what` was awaited."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

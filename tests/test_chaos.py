@@ -162,15 +162,16 @@ def killed_at_a_write(site: Site) -> str:
     """The run is killed as it enters one certain system call that changes a file."""
     call, calls = site.chance.choice(list(WRITES.items()))
     at = f"inject={call}:signal=KILL:when={site.chance.randint(1, calls)}"
-    tracer = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"]
+    tracer = ["strace", "-f", "-qq", "-o", "/dev/null"]
     run = site.begin(by=(*tracer, "-e", f"trace={call}", "-e", at))
     return f"killed at a {call}" if finish(run)[0] else "undisturbed"
 
 
 def can_trace() -> bool:
-    """Whether this machine has a tracer of system calls, and lets it work."""
-    command = ["strace", "--seccomp-bpf", "-f", "-e", "trace=write", "-o", "/dev/null", "true"]
-    return bool(shutil.which("strace")) and not subprocess.run(command, check=False).returncode
+    """Whether this machine has a tracer of system calls, and its kills work."""
+    kill = ["-e", "trace=exit_group", "-e", "inject=exit_group:signal=KILL"]
+    command = ["strace", "-f", "-qq", "-o", "/dev/null", *kill, "true"]
+    return bool(shutil.which("strace")) and subprocess.run(command, check=False).returncode != 0
 
 
 def power_lost(site: Site) -> str:
