@@ -188,8 +188,9 @@ class Lifecycle:
 
     def _process_started(self, run: JobRun) -> None:
         now = self._agenda.now_us
-        self._tell(run, "process_started")
-        run.truth.reached(Place.PROCESS, now, run.attempt)
+        if run.plan.tells_process:
+            self._tell(run, "process_started")
+            run.truth.reached(Place.PROCESS, now, run.attempt)
         if run.plan.instrumented:
             self._later(run, now + self._lasts(run, 100 * US_PER_S), partial(self._loaded, run))
             return

@@ -32,6 +32,8 @@ class JobPlan:
     pool: str
     nodes: int
     instrumented: bool
+    tells_process: bool
+    """Whether anybody records that its process started; else only its allocation is known."""
     steps: int
     step_us: int
     expected_step_us: int | None
@@ -178,6 +180,7 @@ class Workload:
             pool=TRAINING if is_training else DEVELOPMENT,
             nodes=nodes,
             instrumented=instrumented,
+            tells_process=bool(instrumented or rng.random() < 0.8),
             steps=steps,
             step_us=step_us,
             expected_step_us=step_us if rng.random() < 0.4 else None,

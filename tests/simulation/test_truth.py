@@ -92,5 +92,10 @@ def test_the_truth_holds_restarts_of_every_outcome_and_waits_of_every_basis(long
     assert any(row["interruptions"] > 1 for row in restarts)
     assert any(row["lost_steps"] for row in restarts)
     waits = product.truth_rows(long_run, "queue")
-    assert {row["basis"] for row in waits} >= {"first_step", "process_started"}
+    assert {row["basis"] for row in waits} == {
+        "first_step",
+        "process_started",
+        "resources_allocated",
+        None,
+    }
     assert {row["censored"] for row in waits} == {True, False}
