@@ -98,7 +98,7 @@ class Workload:
         nodes = self.sizes[slot]
         is_large = nodes >= LARGE_SIZES[0]
         days = rng.lognormal(np.log(18 if is_large else 4), 0.8)
-        step_us = int(self._scenario.step_us * rng.uniform(0.65, 1.15))
+        step_us = int(self._scenario.step_us * rng.uniform(0.6, 1.15))
         interval_us = int(rng.uniform(0.7, 3.0) * HOUR_US)
         steps = max(60, int(min(days, 90) * DAY_US / step_us))
         every = max(10, interval_us // step_us)
