@@ -261,6 +261,8 @@ class Stepper:
         if stop == "suspended":
             self._suspend(segment)
         elif stop is not None:
+            if stop == "parked" and not segment.events:
+                self._pause(segment, plan.save_us, failed=False)
             segment.end_us += int(self._rng.integers(1, plan.step_us))
             segment.terminal = stop
 

@@ -51,6 +51,10 @@ class JobPlan:
     evaluation_us: int
     suspend_step: int
     suspend_us: int
+    parks: bool
+    """Whether it gives its nodes back while it is suspended."""
+    vanish_step: int
+    """The step after which nobody hears of it any more."""
     error_step: int
     error_is_final: bool
     rollback_step: int
@@ -114,6 +118,7 @@ class Workload:
             is_uneven=is_uneven,
             every=every,
             suspend_step=_within(rng, steps, 0.2 if not is_large else 0.08, every),
+            vanish_step=0 if is_large else _within(rng, steps, 0.06, every),
             error_step=_within(rng, steps, 0.25, every),
             rollback_step=_within(rng, steps, 0.15 if is_large else 0.04, every),
             cancel_us=int(rng.uniform(0.1, 1.0) * steps * step_us) if rng.random() < 0.06 else 0,
@@ -161,6 +166,7 @@ class Workload:
         is_uneven: bool = False,
         every: int = 0,
         suspend_step: int = 0,
+        vanish_step: int = 0,
         error_step: int = 0,
         rollback_step: int = 0,
         cancel_us: int = 0,
@@ -196,6 +202,8 @@ class Workload:
             evaluation_us=int(rng.uniform(2, 15) * MINUTE_US),
             suspend_step=suspend_step,
             suspend_us=int(rng.uniform(0.5, 9) * HOUR_US),
+            parks=bool(rng.random() < 0.5),
+            vanish_step=vanish_step,
             error_step=error_step,
             error_is_final=bool(rng.random() < 0.4),
             rollback_step=rollback_step,
