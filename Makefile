@@ -38,9 +38,11 @@ lint: .venv/.built
 pytest: .venv/.built
 	$(RUN)/pytest
 
-# The long form of the comparison with the plain reading of the rules, over fresh random streams.
+# The long form of the comparison with the plain reading of the rules, over fresh random streams,
+# and with the truth of fresh simulations.
 fuzz: .venv/.built
 	HEADWAY_STREAMS=5000 $(RUN)/pytest tests/test_against_reference.py
+	HEADWAY_SIMULATIONS=300 $(RUN)/pytest tests/simulation/test_truth.py
 
 bench: .venv/.built
 	$(UV) sync --locked --quiet --group bench

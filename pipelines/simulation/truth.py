@@ -607,6 +607,9 @@ class Breach:
     job: str
     attempt: int
     kind: str
+    """no_signal, short_grace or durability"""
     at_us: int
     promised_us: int
+    """The grace window; of durability the checkpoint interval."""
     given_us: int
+    """The time from the signal to the reclaim; of durability the rework that the loss cost."""

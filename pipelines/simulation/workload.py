@@ -118,7 +118,7 @@ class Workload:
             is_uneven=is_uneven,
             every=every,
             suspend_step=_within(rng, steps, 0.2 if not is_large else 0.08, every),
-            vanish_step=0 if is_large else _within(rng, steps, 0.06, every),
+            vanish_step=0 if is_large else _within(rng, steps, 0.1, every),
             error_step=_within(rng, steps, 0.25, every),
             rollback_step=_within(rng, steps, 0.15 if is_large else 0.04, every),
             cancel_us=int(rng.uniform(0.1, 1.0) * steps * step_us) if rng.random() < 0.06 else 0,

@@ -1,5 +1,9 @@
-"""The simulator's truth against what the product derives from its events, to the microsecond."""
+"""The simulator's truth against what the product derives from its events, to the microsecond.
 
+HEADWAY_SIMULATIONS sets how many simulations are compared.
+"""
+
+import os
 from pathlib import Path
 
 import harness
@@ -9,8 +13,10 @@ from scenarios import made, small
 
 from pipelines.simulation.scenario import Disorder
 
+SIMULATIONS = int(os.environ.get("HEADWAY_SIMULATIONS", "8"))
 
-@pytest.mark.parametrize("seed", range(8))
+
+@pytest.mark.parametrize("seed", range(SIMULATIONS))
 def test_the_product_derives_the_truth_from_everything_at_once(seed: int, tmp_path: Path) -> None:
     folder = made(small(seed, bad_week=1 if seed % 2 else None), tmp_path / "made")
     assert (
@@ -57,6 +63,14 @@ def test_the_truth_of_a_time_that_ends_between_two_hours_is_as_of_that_moment(
     assert (
         product.differences(product.derived_at_once(folder, tmp_path), product.truth(folder)) == []
     )
+
+
+def test_the_wall_of_a_job_that_vanished_ends_at_its_last_record(tmp_path: Path) -> None:
+    folder = made(small(520, days=3, step_s=900), tmp_path / "made")
+    with product.delivered_at_once(folder, tmp_path) as con:
+        silent = [job for job, *_, is_silent in harness.walls(con) if is_silent]
+        assert len(silent) == 1
+        assert product.differences(product.answers(con), product.truth(folder)) == []
 
 
 def test_a_microsecond_of_difference_is_found(tmp_path: Path) -> None:
