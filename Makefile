@@ -39,9 +39,11 @@ lint: .venv/.built
 pytest: .venv/.built
 	$(RUN)/pytest
 
-# The long form of the comparison with the plain reading of the rules, over fresh random streams.
+# The long form of the comparison with the plain reading of the rules, over fresh random streams,
+# and with the truth of fresh simulations.
 fuzz: .venv/.built
 	HEADWAY_STREAMS=5000 $(RUN)/pytest tests/test_against_reference.py
+	HEADWAY_SIMULATIONS=300 $(RUN)/pytest tests/simulation/test_truth.py
 
 chaos: .venv/.built
 	HEADWAY_CHAOS=200 HEADWAY_KILLS=50 HEADWAY_DAYS=365 $(RUN)/pytest -s tests/test_chaos.py \

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from pathlib import Path
 
@@ -105,7 +106,7 @@ class Simulation:
         span_us = self._scenario.until_us - self._scenario.start_us
         for slot in range(self._scenario.jobs):
             delay_us = int(self._rng.uniform(0, min(6 * HOUR_US, span_us // 20)))
-            self._agenda.after(delay_us, lambda slot=slot: self._submit_training(slot))  # type: ignore[misc]
+            self._agenda.after(delay_us, partial(self._submit_training, slot))
         rates, jobs = self._scenario.rates, self._scenario.jobs
         self._arrive(DAY_US / (rates.sweeps_per_job_day * jobs), self._workload.sweep)
         self._arrive(DAY_US / (rates.interactive_per_job_day * jobs), self._workload.interactive)
@@ -129,8 +130,8 @@ class Simulation:
         self._waits.append(run.truth.wait(end_us))
         self._folder.write_ledger(run.plan.name, run.truth.ledger)
         if has_ended and run.slot is not None:
-            slot, delay_us = run.slot, int(self._rng.uniform(1, 90) * MINUTE_US)
-            self._agenda.after(delay_us, lambda: self._submit_training(slot))
+            delay_us = int(self._rng.uniform(1, 90) * MINUTE_US)
+            self._agenda.after(delay_us, partial(self._submit_training, run.slot))
 
     # Hours.
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from metrics.conventions import HOUR_US, US_PER_S
 from pipelines.simulation.agenda import Agenda
-from pipelines.simulation.cluster import Cluster, Node
+from pipelines.simulation.cluster import PLAIN, SPARE, Cluster, Node
 from pipelines.simulation.lifecycle import GRACE_US, JobRun, Lifecycle
 from pipelines.simulation.recording import Recorder, stamp
 from pipelines.simulation.scenario import DAY_US, MINUTE_US, Scenario
 from pipelines.simulation.truth import Window
-from pipelines.simulation.workload import TRAINING
+from pipelines.simulation.workload import DEVELOPMENT, TRAINING
 
 NOTICE_US = 12 * HOUR_US
 """How long before its start a maintenance window is announced."""
@@ -262,10 +262,14 @@ class Hazards:
         self._recorder.event(self._agenda.now_us, event=event, scope=scope, **told)
 
     def _cap_power(self) -> None:
-        """Some idle nodes are switched off for hours."""
-        idle = self._cluster.free(TRAINING, "plain")
-        chosen = idle[: max(1, len(self._cluster.nodes) // 40)]
-        for name in chosen:
+        """Some nodes that nobody holds are switched off for hours, spares too."""
+        free = [
+            name
+            for pool in (TRAINING, DEVELOPMENT)
+            for role in (PLAIN, SPARE)
+            for name in self._cluster.free(pool, role)
+        ]
+        for name in free[: max(1, len(self._cluster.nodes) // 40)]:
             node = self._cluster.nodes[name]
             node.is_capped = True
             self._cluster.changed(node)

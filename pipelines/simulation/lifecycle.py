@@ -17,12 +17,13 @@ from pipelines.simulation.cluster import Cluster
 from pipelines.simulation.recording import Recorder, seconds
 from pipelines.simulation.scenario import MINUTE_US, Scenario
 from pipelines.simulation.stepping import Sink, StepArrays, Stepper
-from pipelines.simulation.truth import Breach, JobTruth, Place, RestartRow, Window
+from pipelines.simulation.truth import Breach, JobTruth, Place, RestartRow, Stretch, Window
 from pipelines.simulation.workload import JobPlan
 
 KEPT_CHECKPOINTS = 4
 GRACE_US = 3 * MINUTE_US
 """The contract of a preemption: so long from the signal to the reclaim, unless the job is done."""
+UNRECORDED_SHARE = 0.03
 NO_SIGNAL_SHARE, SHORT_GRACE_SHARE = 0.03, 0.04
 PATIENCE_US = 15 * MINUTE_US
 """After how long in the queue a person gives up on an interactive session."""
@@ -40,7 +41,8 @@ class JobRun:
     slot: int | None
     """The slot of a training job, which another one follows; None for short jobs."""
     status: str = "held"
-    """held, queued, launching, running (without steps), stepping, stopping, closing or ended"""
+    """held, queued, launching, running (without steps), stepping, stopping, parked, closing or
+    ended"""
     queued_us: int = 0
     attempt: int = -1
     token: int = 0
@@ -110,8 +112,13 @@ class Lifecycle:
         self._count += 1
         rng = np.random.default_rng([self._scenario.seed, 4, self._count])
         run = JobRun(plan, self._count, truth, now, rng, slot, work_left_us=plan.run_us)
-        planned = ((plan.suspend_step, "suspended"), (plan.error_step, "error"))
-        run.stops = {s: kind for s, kind in (*planned, (plan.rollback_step, "rollback")) if s}
+        planned = {
+            plan.suspend_step: "parked" if plan.parks else "suspended",
+            plan.error_step: "error",
+            plan.rollback_step: "rollback",
+            plan.vanish_step: "vanished",
+        }
+        run.stops = {step: kind for step, kind in planned.items() if step}
         self.runs[plan.name] = run
         interval_us = plan.checkpoint_every_steps * plan.step_us
         self._recorder.event(
@@ -188,8 +195,9 @@ class Lifecycle:
 
     def _process_started(self, run: JobRun) -> None:
         now = self._agenda.now_us
-        self._tell(run, "process_started")
-        run.truth.reached(Place.PROCESS, now, run.attempt)
+        if run.plan.tells_process:
+            self._tell(run, "process_started")
+            run.truth.reached(Place.PROCESS, now, run.attempt)
         if run.plan.instrumented:
             self._later(run, now + self._lasts(run, 100 * US_PER_S), partial(self._loaded, run))
             return
@@ -317,6 +325,35 @@ class Lifecycle:
             is_final = how == "error" and run.plan.error_is_final
             delay_us = int(run.rng.integers(US_PER_S, 20 * US_PER_S))
             self.kill(run, "job_error", delay_us, is_final=is_final)
+        elif how == "parked":
+            self._park(run, run.stepper)
+        elif how == "vanished":
+            self._vanish(run, run.stepper)
+
+    def _park(self, run: JobRun, stepper: Stepper) -> None:
+        """Its owner suspends the job, which gives its nodes back until it is resumed."""
+        now = self._agenda.now_us
+        stepper.commit(now)
+        run.stops.pop(run.plan.suspend_step)
+        self._recorder.event(now, event="job_suspended", job=run.plan.name)
+        suspension = Stretch(now, now + run.plan.suspend_us, None)
+        run.truth.stopped([*stepper.open_trail(now), suspension])
+        run.status, run.stepper = "parked", None
+        run.token += 1
+        self._release(run)
+        self._agenda.after(run.plan.suspend_us, partial(self._unpark, run))
+
+    def _unpark(self, run: JobRun) -> None:
+        self._recorder.event(self._agenda.now_us, event="job_resumed", job=run.plan.name)
+        self._enqueue(run)
+
+    def _vanish(self, run: JobRun, stepper: Stepper) -> None:
+        """Nobody hears of the job any more, until somebody looks after it."""
+        now = self._agenda.now_us
+        stepper.commit(now)
+        run.status, run.stop_us = "stopping", now
+        run.token += 1
+        self._agenda.after(int(run.rng.uniform(4, 40) * HOUR_US), partial(self._end, run, "failed"))
 
     # Interruption.
 
@@ -353,8 +390,11 @@ class Lifecycle:
         if stepper is not None and stepper.suspended_at(run.stop_us):
             self._recorder.event(now, event="job_resumed", job=run.plan.name)
         trail = stepper.open_trail(run.stop_us) if stepper is not None else []
-        self._tell(run, "interruption", cause=cause, node=node)
-        run.truth.interrupted(now, run.attempt, cause, trail)
+        if self._goes_unrecorded(run, cause):
+            run.truth.stopped(trail)
+        else:
+            self._tell(run, "interruption", cause=cause, node=node)
+            run.truth.interrupted(now, run.attempt, cause, trail)
         run.stepper = None
         self._release(run)
         if is_final:
@@ -364,6 +404,15 @@ class Lifecycle:
             )
         else:
             self._enqueue(run)
+
+    @staticmethod
+    def _goes_unrecorded(run: JobRun, cause: str) -> bool:
+        """Whether the platform requeues a job without a word about what stopped it."""
+        if run.stepper is None or cause in ("preemption", "maintenance", "job_error"):
+            return False
+        return bool(run.rng.random() < UNRECORDED_SHARE) and not run.stepper.suspended_at(
+            run.stop_us
+        )
 
     def evict(self, run: JobRun, cause: str, by_job: str | None = None) -> None:
         """Take the nodes of a job back: signal, grace window, reclaim, requeue."""
@@ -424,10 +473,7 @@ class Lifecycle:
 
     def _end(self, run: JobRun, outcome: str) -> None:
         now = self._agenda.now_us
-        trail = []
-        if run.status == "stepping" and run.stepper is not None:
-            run.stepper.commit(now)
-            trail = run.stepper.open_trail(now)
+        trail = self._last_trail(run)
         self._recorder.event(now, event="job_ended", job=run.plan.name, outcome=outcome)
         restarts = run.truth.finish(now, True, trail)
         run.status, run.stepper = "ended", None
@@ -440,13 +486,19 @@ class Lifecycle:
         """The simulated time is over: close the truth of every job that has not ended."""
         now = self._agenda.now_us
         for run in self.runs.values():
-            trail = []
-            if run.stepper is not None:
-                stop_us = run.stop_us if run.status == "stopping" else now
-                if run.status == "stepping":
-                    run.stepper.commit(now)
-                trail = run.stepper.open_trail(stop_us)
-            self.on_end(run, now, run.truth.finish(now, False, trail), False)
+            trail = self._last_trail(run)
+            last_us = self._recorder.last_of(run.plan.name)
+            end_us = last_us if run.truth.is_silent(now, last_us, trail) else now
+            self.on_end(run, end_us, run.truth.finish(end_us, False, trail), False)
+
+    def _last_trail(self, run: JobRun) -> list[Stretch]:
+        """Hand over the last steps of a job, and tell what followed them."""
+        if run.stepper is None:
+            return []
+        if run.status == "stepping":
+            run.stop_us = self._agenda.now_us
+            run.stepper.commit(run.stop_us)
+        return run.stepper.open_trail(run.stop_us)
 
     # Telling.
 

@@ -80,6 +80,7 @@ class Recorder:
     events_recorded: int = 0
     _numbers: dict[str, int] = field(default_factory=dict)
     _nodes: dict[str, int] = field(default_factory=dict)
+    _last_us: dict[str, int] = field(default_factory=dict)
     _events: Lifecycle = field(default_factory=list)
     _steps: list[StepTable] = field(default_factory=list)
 
@@ -87,10 +88,20 @@ class Recorder:
         """Record a lifecycle event; fields that are None are left out."""
         self._events.append((at_us, {k: v for k, v in fields.items() if v is not None}))
         self.events_recorded += 1
+        if "job" in fields:
+            self._heard_of(fields["job"], at_us)
+
+    def last_of(self, job: str) -> int:
+        """When anything of a job was last recorded."""
+        return self._last_us[job]
+
+    def _heard_of(self, job: str, at_us: int) -> None:
+        self._last_us[job] = max(self._last_us.get(job, at_us), at_us)
 
     def steps(self, job: str, attempt: int, arrays: StepArrays) -> None:
         """Record consecutive steps of an attempt."""
         n = len(arrays)
+        self._heard_of(job, int(arrays.ts_us[-1]))
         number = self._number(job, self._numbers, self.job_names)
         node = np.full(n, -1, np.int32)
         if arrays.straggler_node is not None:

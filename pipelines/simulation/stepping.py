@@ -204,40 +204,45 @@ class Stepper:
         return nearest
 
     def _lay_out(self, n: int) -> tuple[StepArrays, int]:
+        """The next n steps, and how long nothing happens after them without a reason."""
         plan, rng = self._plan, self._rng
-        scale = rng.standard_normal(n, dtype=np.float32)
-        scale *= JITTER
-        scale += 1.0
         chance = rng.random(n, dtype=np.float32)
-        if plan.is_uneven:
-            scale[chance > 0.7] *= 4.0
-        loader = (chance * np.float32(0.02 * plan.step_us)).astype(np.int64)
-        rare = np.flatnonzero(chance < SLOW_SHARE + STALL_SHARE)
-        if len(rare):
-            slow = rare[chance[rare] < SLOW_SHARE]
-            scale[slow] *= rng.uniform(2.2, 6.0, len(slow)).astype(np.float32)
-            stalled = rare[chance[rare] >= SLOW_SHARE]
-            loader[stalled] += rng.integers(plan.step_us // 2, 8 * plan.step_us, len(stalled))
-        compute = (scale * np.float64(plan.step_us)).astype(np.int64)
-        np.maximum(compute, plan.step_us // 4, out=compute)
-        straggler = np.zeros(n, np.int64)
+        compute, loader = self._compute_and_loader(chance)
+        straggler, checkpoint, overhead = (np.zeros(n, np.int64) for _ in range(3))
+        node = None
         if self._slow is not None:
-            straggler = (compute * self._slow[1]).astype(np.int64)
-        checkpoint = np.zeros(n, np.int64)
+            node, factor = self._slow
+            straggler = (compute * factor).astype(np.int64)
         checkpoint[0], self._snapshot_us = self._snapshot_us, 0
-        overhead = np.zeros(n, np.int64)
         first_report = -(self.step + 1) % REPORT_EVERY_STEPS
         overhead[first_report::REPORT_EVERY_STEPS] = plan.step_us // 5
         length = loader + compute + straggler + checkpoint + overhead
         ts = self._cursor_us + np.cumsum(length)
         if plan.stamps_in_ms:
             length -= length % US_PER_MS
-        hiccup = 0
+        hiccup_us = 0
         if chance[-1] > 1 - n * HICCUP_SHARE:
-            hiccup = int(rng.integers(2 * US_PER_MS, 90 * US_PER_S))
-        node = self._slow[0] if self._slow is not None else None
+            hiccup_us = int(rng.integers(2 * US_PER_MS, 90 * US_PER_S))
         steps = StepArrays(self.step + 1, ts, length, loader, straggler, checkpoint, overhead, node)
-        return steps, hiccup
+        return steps, hiccup_us
+
+    def _compute_and_loader(self, chance: npt.NDArray[np.float32]) -> tuple[Micros, Micros]:
+        """Compute of steps and their wait for the loader; `chance` singles out the odd ones."""
+        step_us, rng = self._plan.step_us, self._rng
+        scale = rng.standard_normal(len(chance), dtype=np.float32)
+        scale *= JITTER
+        scale += 1.0
+        if self._plan.is_uneven:
+            scale[chance > 0.7] *= 4.0
+        loader = (chance * np.float32(0.02 * step_us)).astype(np.int64)
+        odd = np.flatnonzero(chance < SLOW_SHARE + STALL_SHARE)
+        if len(odd):
+            is_slow = chance[odd] < SLOW_SHARE
+            slow, stalled = odd[is_slow], odd[~is_slow]
+            scale[slow] *= rng.uniform(2.2, 6.0, len(slow)).astype(np.float32)
+            loader[stalled] += rng.integers(step_us // 2, 8 * step_us, len(stalled))
+        compute = (scale * np.float64(step_us)).astype(np.int64)
+        return np.maximum(compute, step_us // 4, out=compute), loader
 
     def _after(self, segment: _Segment) -> None:
         """What follows the last step of a segment."""
@@ -256,6 +261,8 @@ class Stepper:
         if stop == "suspended":
             self._suspend(segment)
         elif stop is not None:
+            if stop == "parked" and not segment.events:
+                self._pause(segment, plan.save_us, failed=False)
             segment.end_us += int(self._rng.integers(1, plan.step_us))
             segment.terminal = stop
 

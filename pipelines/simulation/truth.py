@@ -31,6 +31,7 @@ BASELINE_STEPS = 101
 """The baseline is read from steps number 2 to 102 of an attempt."""
 BASELINE_MIN_STEPS = 20
 SLIVER_US = 1_000
+SILENT_AFTER_US = 6 * HOUR_US
 
 LOADER: Label = ("loader", "step", "")
 USEFUL: Label = ("useful", "step", "")
@@ -121,6 +122,7 @@ class Boundary:
     attempt: int
     place: Place
     cause: str = ""
+    """Of an interruption; or why a job that was steady is allocated again without one."""
     detect_us: int = 0
     """Of an interruption: how long progress had ended, windows, pauses and phases apart."""
 
@@ -220,14 +222,23 @@ class JobTruth:
         self._windows = windows
         self._boundaries: list[Boundary] = []
         self._attempts: list[_AttemptTruth] = []
+        self._trail: list[Stretch] = []
+        """What followed the last step of an attempt that stopped without an interruption."""
         self.last_step_us: int | None = None
 
     # What the simulation tells.
 
     def allocated(self, at_us: int, attempt: int, nodes: frozenset[str]) -> None:
-        """The gang holds its nodes."""
-        self.nodes = nodes
-        self._boundaries.append(Boundary(at_us, attempt, Place.ALLOCATED))
+        """The gang holds its nodes; where it was steady, nobody recorded what had stopped it."""
+        cause = ""
+        if self._is_steady() and self.last_step_us is not None:
+            was_suspended = any(stretch.label is None for stretch in self._trail)
+            cause = "suspended" if was_suspended else "unknown"
+            detect = (category(cause), "detect", cause)
+            self.steady(self.last_step_us, at_us, self._trail, detect)
+            self._settle(self._attempts[-1])
+        self.nodes, self._trail = nodes, []
+        self._boundaries.append(Boundary(at_us, attempt, Place.ALLOCATED, cause))
 
     def reached(self, place: Place, at_us: int, attempt: int) -> None:
         """The process runs, or has loaded its checkpoint."""
@@ -268,6 +279,10 @@ class JobTruth:
             self._settle(self._attempts[-1])
         self._boundaries.append(Boundary(at_us, attempt, Place.INTERRUPTION, cause, detect_us))
 
+    def stopped(self, trail: list[Stretch]) -> None:
+        """The attempt stopped, and no interruption was recorded."""
+        self._trail = trail
+
     def steady(self, start_us: int, end_us: int, trail: list[Stretch], rest: Label) -> int:
         """Label steady time between steps; returns how much of it was `rest`."""
         total, moment = 0, start_us
@@ -292,7 +307,7 @@ class JobTruth:
         if not self._boundaries:
             return []
         if self._is_steady() and self.last_step_us is not None:
-            self.steady(self.last_step_us, end_us, trail, TAIL)
+            self.steady(self.last_step_us, end_us, trail or self._trail, TAIL)
         for attempt in self._attempts:
             self._settle(attempt)
             for chunk in attempt.chunks:
@@ -319,6 +334,15 @@ class JobTruth:
         )
 
     # How it follows.
+
+    def is_silent(self, end_us: int, last_record_us: int, trail: list[Stretch]) -> bool:
+        """Whether a job that has not ended would be presumed gone, with this after its last step.
+
+        Its wall-clock then ends at its last record.
+        """
+        is_suspended = any(s.label is None and s.end_us > end_us for s in trail or self._trail)
+        waited_us = end_us - last_record_us
+        return self._is_steady() and not is_suspended and waited_us > SILENT_AFTER_US
 
     def _is_steady(self) -> bool:
         return bool(self._boundaries) and self._boundaries[-1].place is Place.FIRST_STEP
@@ -456,6 +480,7 @@ class JobTruth:
             if b.place is Place.INTERRUPTION:
                 cause, running = b.cause, False
             elif instrumented:
+                cause = b.cause or cause
                 if b.place is Place.FIRST_STEP:
                     yield None
                     continue
@@ -582,6 +607,9 @@ class Breach:
     job: str
     attempt: int
     kind: str
+    """no_signal, short_grace or durability"""
     at_us: int
     promised_us: int
+    """The grace window; of durability the checkpoint interval."""
     given_us: int
+    """The time from the signal to the reclaim; of durability the rework that the loss cost."""

@@ -32,6 +32,8 @@ class JobPlan:
     pool: str
     nodes: int
     instrumented: bool
+    tells_process: bool
+    """Whether anybody records that its process started; else only its allocation is known."""
     steps: int
     step_us: int
     expected_step_us: int | None
@@ -49,6 +51,10 @@ class JobPlan:
     evaluation_us: int
     suspend_step: int
     suspend_us: int
+    parks: bool
+    """Whether it gives its nodes back while it is suspended."""
+    vanish_step: int
+    """The step after which nobody hears of it any more."""
     error_step: int
     error_is_final: bool
     rollback_step: int
@@ -96,7 +102,7 @@ class Workload:
         nodes = self.sizes[slot]
         is_large = nodes >= LARGE_SIZES[0]
         days = rng.lognormal(np.log(18 if is_large else 4), 0.8)
-        step_us = int(self._scenario.step_us * rng.uniform(0.65, 1.15))
+        step_us = int(self._scenario.step_us * rng.uniform(0.6, 1.15))
         interval_us = int(rng.uniform(0.7, 3.0) * HOUR_US)
         steps = max(60, int(min(days, 90) * DAY_US / step_us))
         every = max(10, interval_us // step_us)
@@ -112,6 +118,7 @@ class Workload:
             is_uneven=is_uneven,
             every=every,
             suspend_step=_within(rng, steps, 0.2 if not is_large else 0.08, every),
+            vanish_step=0 if is_large else _within(rng, steps, 0.1, every),
             error_step=_within(rng, steps, 0.25, every),
             rollback_step=_within(rng, steps, 0.15 if is_large else 0.04, every),
             cancel_us=int(rng.uniform(0.1, 1.0) * steps * step_us) if rng.random() < 0.06 else 0,
@@ -159,6 +166,7 @@ class Workload:
         is_uneven: bool = False,
         every: int = 0,
         suspend_step: int = 0,
+        vanish_step: int = 0,
         error_step: int = 0,
         rollback_step: int = 0,
         cancel_us: int = 0,
@@ -178,6 +186,7 @@ class Workload:
             pool=TRAINING if is_training else DEVELOPMENT,
             nodes=nodes,
             instrumented=instrumented,
+            tells_process=bool(instrumented or rng.random() < 0.8),
             steps=steps,
             step_us=step_us,
             expected_step_us=step_us if rng.random() < 0.4 else None,
@@ -193,6 +202,8 @@ class Workload:
             evaluation_us=int(rng.uniform(2, 15) * MINUTE_US),
             suspend_step=suspend_step,
             suspend_us=int(rng.uniform(0.5, 9) * HOUR_US),
+            parks=bool(rng.random() < 0.5),
+            vanish_step=vanish_step,
             error_step=error_step,
             error_is_final=bool(rng.random() < 0.4),
             rollback_step=rollback_step,

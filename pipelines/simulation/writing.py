@@ -23,6 +23,7 @@ from pipelines.simulation.recording import StepTable
 from pipelines.simulation.truth import Breach, Label, RestartRow, WaitRow
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ROWS_AT_ONCE = 50_000
 _DURATIONS = ("duration", "data_wait", "straggler", "checkpoint", "overhead")
 _WITH_DICTIONARY = ["job", "attempt", "straggler_node", "straggler_s", "checkpoint_s", "overhead_s"]
 
@@ -62,6 +63,8 @@ class Folder:
         self._ledger_tmp = self.truth / "ledger.parquet.tmp"
         self._ledger = pq.ParquetWriter(self._ledger_tmp, _LEDGER, compression="zstd")
 
+        self._ledger_rows: list[tuple[str | int, ...]] = []
+
     def __enter__(self) -> Self:
         return self
 
@@ -72,6 +75,8 @@ class Folder:
         tb: TracebackType | None,
     ) -> None:
         self._writer.shutdown(wait=True)
+        if error is None:
+            self._flush_ledger()
         self._ledger.close()
         if error is None:
             self._wait()
@@ -94,18 +99,21 @@ class Folder:
 
     def write_ledger(self, job: str, ledger: dict[tuple[int, Label], int]) -> None:
         """Append a job's ledger."""
-        keys = sorted(key for key, us in ledger.items() if us)
-        if not keys:
+        for (hour_us, label), us in sorted(ledger.items()):
+            if us:
+                self._ledger_rows.append((job, hour_us, *label, us))
+        if len(self._ledger_rows) >= _ROWS_AT_ONCE:
+            self._flush_ledger()
+
+    def _flush_ledger(self) -> None:
+        if not self._ledger_rows:
             return
-        columns = {
-            "job": [job] * len(keys),
-            "hour_us": [hour for hour, _ in keys],
-            "category": [label[0] for _, label in keys],
-            "component": [label[1] for _, label in keys],
-            "cause": [label[2] for _, label in keys],
-            "us": [ledger[key] for key in keys],
-        }
-        self._ledger.write_table(pa.table(columns, schema=_LEDGER))
+        columns = [
+            pa.array(values, type=column.type)
+            for values, column in zip(zip(*self._ledger_rows, strict=True), _LEDGER, strict=True)
+        ]
+        self._ledger.write_table(pa.Table.from_arrays(columns, schema=_LEDGER))
+        self._ledger_rows = []
 
     def write_truth(
         self,

@@ -1,5 +1,7 @@
 """A simulation's events through the product, and its truth, in comparable shapes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,13 @@ def answers(con: duckdb.DuckDBPyConnection) -> Answers:
 
 def derived_at_once(folder: Path, scratch: Path) -> Answers:
     """What the product derives from all events, delivered as one file of each kind."""
+    with delivered_at_once(folder, scratch) as con:
+        return answers(con)
+
+
+@contextmanager
+def delivered_at_once(folder: Path, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A warehouse that holds all events of a simulation, and what follows from them."""
     files = event_files(folder)
     with harness.fresh_warehouse() as con:
         for kind in ("lifecycle.jsonl", "late.steps.jsonl"):
@@ -47,7 +56,7 @@ def derived_at_once(folder: Path, scratch: Path) -> Answers:
         pq.write_table(pa.concat_tables(tables), scratch / "all.steps.parquet")
         harness.ingest_one(con, scratch / "all.steps.parquet")
         harness.rederive(con)
-        return answers(con)
+        yield con
 
 
 def truth_rows(folder: Path, name: str) -> list[dict[str, Any]]:
