@@ -280,11 +280,17 @@ decisions.add_to(app)
 
 
 @app.command()
-def demo(home: HomeOption = None) -> None:
-    """Ingest the sample that ships with Headway, and show what it answers."""
+def demo(
+    until: Annotated[
+        str | None,
+        typer.Option(help="When the simulated 35 days end (RFC 3339). Default: the present hour."),
+    ] = None,
+    home: HomeOption = None,
+) -> None:
+    """Simulate a cluster's last 35 days, ingest them and a real sample, and show the answers."""
     from pipelines.demo import run_demo
 
-    run_demo(Home.open(home))
+    run_demo(Home.open(home), moment_us(until, "--until"))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The demonstration: a real cluster's sample and a run made by hand, answered by Headway."""
+"""The demonstration: a simulated cluster, a real cluster's sample and a run made by hand."""
 
 import json
 import tempfile
@@ -6,40 +6,72 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from answers import questions
+from answers import budgets, gate, questions
+from answers.clock import now_us
+from answers.facts import Facts
 from answers.home import Home
+from answers.journal import Journal
 from answers.mart import Mart, open_mart
-from metrics.conventions import US_PER_S
+from metrics.conventions import HOUR_US, US_PER_S
 from metrics.policy import Policy
+from metrics.rulings import Rulings
+from metrics.scope import Scope
 from pipelines import show, tables
-from pipelines.demo import three_weeks
+from pipelines.demo import shared_cluster, three_weeks
 from pipelines.progress import Progress
 from pipelines.run import Ingestion, run
 
 GOODPUT_TARGET_PERCENT = 90
+LARGEST = 12
+"""So many jobs are printed, those that held most GPU-time."""
 DETAILED_JOBS = (three_weeks.JOB, "19")
 
 
-def run_demo(home: Home) -> None:
-    """Ingest the sample and the run made by hand, derive, publish, and print what came of it."""
+def run_demo(home: Home, until_us: int | None = None) -> None:
+    """Ingest all three, derive, publish, and print what came of it.
+
+    The simulated time ends at `until_us`, by default the hour that began last. A home in which the
+    demonstration ran before keeps that moment: the same jobs at another time would be other jobs.
+    """
     with (
         tempfile.TemporaryDirectory() as made,
         as_file(files("pipelines.demo") / "slurm-training") as sample,
-        Progress() as progress,
     ):
         _write(Path(made), *three_weeks.records())
-        run(home, progress, Ingestion([sample, Path(made)]))
+        shared_cluster.write(Path(made), _moment_us(home, until_us))
+        with Progress() as progress:
+            run(home, progress, Ingestion([sample, Path(made)]))
+    _print_answers(home)
+
+
+def _moment_us(home: Home, given_us: int | None) -> int:
+    note = home.root / "demo.json"
+    if note.exists():
+        return int(json.loads(note.read_text(encoding="utf-8"))["until_us"])
+    until_us = now_us() // HOUR_US * HOUR_US if given_us is None else given_us
+    note.write_text(json.dumps({"until_us": until_us}) + "\n", encoding="utf-8")
+    return until_us
+
+
+def _print_answers(home: Home) -> None:
     with open_mart(home) as mart:
+        _print_decision(home, mart)
         _print_goodput(mart)
         _print_restarts(mart, home.policy())
         tables.print_queue(questions.queue(mart, home.policy()))
-        show.console().print(
-            "\nCheckpoint durability: unproven, no restore test was recorded.", style="bold"
-        )
         for job in DETAILED_JOBS:
             tables.print_job(questions.job(mart, job))
         _print_allowance(questions.job(mart, three_weeks.JOB))
         tables.print_as_of(mart.meta())
+
+
+def _print_decision(home: Home, mart: Mart) -> None:
+    """The budgets as of the data, and whether a firmware rollout may start."""
+    rulings = Rulings(Journal(home).entries(), home.policy())
+    facts = Facts(mart, rulings.policy, rulings.adjustments(now_us()))
+    fleet, as_of_us = Scope(), facts.data_through_us or now_us()
+    tables.print_budgets(fleet, budgets.reports(facts, fleet, as_of_us))
+    tables.print_gate(gate.decide(facts, rulings, gate.Question("firmware", fleet, as_of_us)))
 
 
 def _write(folder: Path, lifecycle: list[Any], steps: list[Any]) -> None:
@@ -49,6 +81,7 @@ def _write(folder: Path, lifecycle: list[Any], steps: list[Any]) -> None:
 
 
 def _print_goodput(mart: Mart) -> None:
+    found = sorted(questions.jobs(mart), key=lambda row: -row["wall_us"] * (row["gpus"] or 1))
     cells = [
         [
             row["job"],
@@ -60,10 +93,10 @@ def _print_goodput(mart: Mart) -> None:
             show.bar(row["goodput"] or 0.0, width=10),
             _losses(row),
         ]
-        for row in questions.jobs(mart)
+        for row in found[:LARGEST]
     ]
     heads = ("job", "name", "tier", ">GPUs", ">wall-clock", ">goodput", "", "~lost to")
-    show.print_table("Goodput by job", heads, cells)
+    show.print_table(f"Goodput of the largest of {len(found)} jobs", heads, cells)
 
 
 def _losses(job: dict[str, Any]) -> str:

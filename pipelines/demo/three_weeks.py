@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 JOB = "three-weeks"
-START = datetime(2026, 10, 1, tzinfo=UTC)
+START = datetime(2026, 8, 1, tzinfo=UTC)
 STEP_MIN = 10
 PAUSE_MIN = 5
 STEPS_PER_CHECKPOINT = 30

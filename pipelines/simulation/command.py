@@ -31,7 +31,7 @@ def run_simulation(options: SimulationOptions, out: Path) -> None:
     scenario = _scenario(options)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"--out {out}: there is something already; name a new directory")
-    _print_report(_with_progress(scenario, out))
+    _print_report(simulate_with_progress(scenario, out))
 
 
 def _scenario(options: SimulationOptions) -> Scenario:
@@ -57,7 +57,8 @@ def _scenario(options: SimulationOptions) -> Scenario:
     )
 
 
-def _with_progress(scenario: Scenario, out: Path) -> Report:
+def simulate_with_progress(scenario: Scenario, out: Path) -> Report:
+    """Simulate into `out` with a progress bar on stderr, where that is a terminal."""
     console = show.console(stderr=True)
     bar = rich_progress.Progress(
         rich_progress.TextColumn("simulating"),

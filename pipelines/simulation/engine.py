@@ -21,8 +21,6 @@ from pipelines.simulation.truth import CapacityTruth, RestartRow, WaitRow, Windo
 from pipelines.simulation.workload import JobPlan, Workload
 from pipelines.simulation.writing import Folder
 
-DEMAND = 1.03
-"""Nodes that training jobs want at any time, for each that there is."""
 SPARE_SHARE = 0.03
 
 
@@ -65,7 +63,7 @@ class Simulation:
 
     def _build_cluster(self) -> Cluster:
         sizes, jobs = self._workload.sizes, self._scenario.jobs
-        nodes = max(ceil(sum(sizes) / DEMAND), max(sizes) + 1)
+        nodes = max(ceil(sum(sizes) / self._scenario.rates.demand), max(sizes) + 1)
         spares = ceil(SPARE_SHARE * nodes)
         return Cluster(
             training_nodes=nodes + spares,

@@ -23,8 +23,10 @@ class Disorder(StrEnum):
 
 @dataclass(frozen=True)
 class Rates:
-    """How often things go wrong, and how long they take."""
+    """How much is wanted, how often things go wrong, and how long they take."""
 
+    demand: float = 1.03
+    """Nodes that training jobs want at any time, for each that there is."""
     node_mtbf_us: int = 80 * DAY_US
     """Mean time between failures of one node (exponential)."""
     repair_mean_us: int = 5 * HOUR_US

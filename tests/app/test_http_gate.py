@@ -22,7 +22,7 @@ from answers.journal import Journal
 from metrics.rulings import Kind
 
 ROOT = Path(__file__).parents[2]
-THEN = "2026-10-22T00:00:00Z"
+THEN = "2026-08-22T00:00:00Z"
 """When the run of the demonstration ended: 96 of 504 hours lost, frozen."""
 TOKEN = "a-long-random-string-of-ada"
 
