@@ -179,7 +179,7 @@ class Thaw:
     """
 
     at_us: int | None
-    hourly_total: int
+    hourly_total: Fraction
     burn: Fraction
 
 
@@ -192,9 +192,9 @@ def thaw(
 ) -> Thaw:
     """Let the window roll over the recorded hours until `level` of the allowance is left.
 
-    The coming hours hold what the last 24 held on average (whole units), at that burn rate.
+    The coming hours hold what the last 24 held on average, at that burn rate.
     """
-    hourly_total = amount(entries, end_us, 24).total // 24
+    hourly_total = Fraction(amount(entries, end_us, 24).total, 24)
     hourly_bad = burn * (1 - target) * hourly_total
     recorded = rolling(entries, end_us, end_us + WINDOW_US)
     for hours, rolled in enumerate(recorded):
