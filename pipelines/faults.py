@@ -36,6 +36,11 @@ def storage_faults(place: Path) -> Iterator[None]:
         ) from e
 
 
+def is_storage_fault(error: OSError | duckdb.Error) -> bool:
+    """Whether the disk is at fault, and not what was read from it."""
+    return _advice(error) is not None
+
+
 def _advice(error: OSError | duckdb.Error) -> str | None:
     if isinstance(error, OSError):
         return _ADVICE.get(error.errno or 0)

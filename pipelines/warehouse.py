@@ -10,7 +10,7 @@ import duckdb
 
 import sql
 from metrics.errors import UnreadableInput, WarehouseBusy
-from pipelines.faults import storage_faults
+from pipelines.faults import is_storage_fault, storage_faults
 
 WAIT_S = 120.0
 """How long a second run waits for the first before it refuses."""
@@ -93,7 +93,7 @@ def _connect(path: Path, deadline: float) -> duckdb.DuckDBPyConnection:
             return duckdb.connect(path)
         except duckdb.IOException as e:
             if "lock" not in str(e).lower():
-                with storage_faults(path.parent):
+                if is_storage_fault(e):
                     raise
                 raise UnreadableInput(f"{path}: cannot be opened as a warehouse ({e})") from e
             if time.monotonic() >= deadline:

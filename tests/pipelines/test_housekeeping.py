@@ -23,7 +23,7 @@ from pipelines.defs.site import Report, Site
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 KEEP = Housekeeping(keep_days=30, keep_runs=1000)
-DAYS = int(os.environ.get("HEADWAY_DAYS", "8"))
+DAYS = int(os.environ.get("HEADWAY_DAYS", "5"))
 """Days of hourly runs in the test of growth; 365 for the whole year."""
 
 
