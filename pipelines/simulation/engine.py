@@ -21,9 +21,9 @@ from pipelines.simulation.truth import CapacityTruth, RestartRow, WaitRow, Windo
 from pipelines.simulation.workload import JobPlan, Workload
 from pipelines.simulation.writing import Folder
 
-DEMAND = 1.03
+DEMAND = 1.01
 """Nodes that training jobs want at any time, for each that there is."""
-SPARE_SHARE = 0.03
+SPARE_SHARE = 0.05
 
 
 @dataclass(frozen=True)

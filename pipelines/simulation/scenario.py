@@ -34,10 +34,10 @@ class Rates:
     """Mean time between failures of one running job that no node caused."""
     straggler_mean_us: int = 60 * DAY_US
     """Mean time of one node until it becomes slow."""
-    storage_mean_us: int = 4 * DAY_US
+    storage_mean_us: int = 6 * DAY_US
     """Mean time between failures of the shared storage."""
-    bad_week_nodes: int = 20
-    bad_week_storage: int = 16
+    bad_week_nodes: int = 26
+    bad_week_storage: int = 24
     """By how much a bad week multiplies the rates of node and storage failures."""
     sweeps_per_job_day: float = 1.0
     """Short jobs (sweeps, evaluations) that arrive a day, for each training job."""
