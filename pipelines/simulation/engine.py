@@ -21,7 +21,7 @@ from pipelines.simulation.truth import CapacityTruth, RestartRow, WaitRow, Windo
 from pipelines.simulation.workload import JobPlan, Workload
 from pipelines.simulation.writing import Folder
 
-SPARE_SHARE = 0.03
+SPARE_SHARE = 0.05
 
 
 @dataclass(frozen=True)

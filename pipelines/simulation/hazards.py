@@ -25,7 +25,7 @@ MAINTENANCE_EVERY_US = 2 * DAY_US
 ROLLOUT_EVERY_US = 3 * DAY_US
 POWER_CAP_EVERY_US = 3 * DAY_US
 RESTORE_TEST_EVERY_US = 12 * HOUR_US
-LOST_CHECKPOINTS = (0.9, 0.08, 0.02)
+LOST_CHECKPOINTS = (0.98, 0.015, 0.005)
 """Chances that a storage failure costs a job none, one or two of its newest checkpoints."""
 LOST_IN_BAD_WEEK = (0.4, 0.4, 0.2)
 CHANGES = ("driver", "firmware", "kernel", "fabric")
@@ -169,7 +169,7 @@ class Hazards:
         length = self._rng.uniform(2, 6) * HOUR_US if kind == "nodes" else 30 * MINUTE_US
         ends_us = starts_us + int(length)
         name = f"window-{self._numbers['window']}"
-        nodes = self._some_nodes(0.06) if kind == "nodes" else []
+        nodes = self._some_nodes(0.04) if kind == "nodes" else []
         self._recorder.event(
             self._agenda.now_us,
             event="maintenance_planned",

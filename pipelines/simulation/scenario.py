@@ -25,7 +25,7 @@ class Disorder(StrEnum):
 class Rates:
     """How much is wanted, how often things go wrong, and how long they take."""
 
-    demand: float = 1.03
+    demand: float = 1.01
     """Nodes that training jobs want at any time, for each that there is."""
     node_mtbf_us: int = 80 * DAY_US
     """Mean time between failures of one node (exponential)."""
@@ -36,10 +36,10 @@ class Rates:
     """Mean time between failures of one running job that no node caused."""
     straggler_mean_us: int = 60 * DAY_US
     """Mean time of one node until it becomes slow."""
-    storage_mean_us: int = 4 * DAY_US
+    storage_mean_us: int = 6 * DAY_US
     """Mean time between failures of the shared storage."""
-    bad_week_nodes: int = 20
-    bad_week_storage: int = 16
+    bad_week_nodes: int = 26
+    bad_week_storage: int = 24
     """By how much a bad week multiplies the rates of node and storage failures."""
     sweeps_per_job_day: float = 1.0
     """Short jobs (sweeps, evaluations) that arrive a day, for each training job."""

@@ -9,5 +9,5 @@ from scenarios import made, small
 @pytest.fixture(scope="session")
 def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two weeks and a day of a middling cluster, the second of them bad."""
-    scenario = small(2, days=15, jobs=24, step_s=1800, bad_week=2)
+    scenario = small(1, days=15, jobs=24, step_s=1800, bad_week=2)
     return made(scenario, tmp_path_factory.mktemp("long"))

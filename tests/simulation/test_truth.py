@@ -41,16 +41,20 @@ def test_late_repeated_shuffled_and_torn_records_change_nothing(seed: int, tmp_p
     )
 
 
-@pytest.mark.parametrize("disorder", [Disorder.NONE, Disorder.DELIVERY])
-def test_hourly_deliveries_with_a_refresh_after_each_lead_to_the_truth(
-    disorder: Disorder, tmp_path: Path
+@pytest.mark.parametrize(
+    ("disorder", "refresh_every"), [(Disorder.NONE, 1), (Disorder.DELIVERY, 4)]
+)
+def test_hourly_deliveries_with_refreshes_between_them_lead_to_the_truth(
+    disorder: Disorder, refresh_every: int, tmp_path: Path
 ) -> None:
     folder = made(small(21, days=1, jobs=5, bad_week=1, disorder=disorder), tmp_path)
     with harness.fresh_warehouse() as con:
-        for files in product.hourly(folder):
+        for hour, files in enumerate(product.hourly(folder)):
             for path in files:
                 harness.ingest_one(con, path)
-            harness.rederive(con)
+            if hour % refresh_every == 0:
+                harness.rederive(con)
+        harness.rederive(con)
         assert product.differences(product.answers(con), product.truth(folder)) == []
 
 
@@ -66,7 +70,7 @@ def test_the_truth_of_a_time_that_ends_between_two_hours_is_as_of_that_moment(
 
 
 def test_the_wall_of_a_job_that_vanished_ends_at_its_last_record(tmp_path: Path) -> None:
-    folder = made(small(520, days=3, step_s=900), tmp_path / "made")
+    folder = made(small(518, days=3, step_s=900), tmp_path / "made")
     with product.delivered_at_once(folder, tmp_path) as con:
         silent = [job for job, *_, is_silent in harness.walls(con) if is_silent]
         assert len(silent) == 1
@@ -108,16 +112,17 @@ def test_every_kind_of_time_of_the_accounting_occurs(long_run: Path) -> None:
     } <= causes
 
 
-def test_the_truth_holds_restarts_of_every_outcome_and_waits_of_every_basis(long_run: Path) -> None:
-    restarts = product.truth_rows(long_run, "restarts")
+def test_the_truth_holds_restarts_of_every_outcome_and_waits_of_every_basis(
+    long_run: Path, tmp_path: Path
+) -> None:
+    in_trouble = made(small(6, days=2, jobs=24, step_s=1800, bad_week=1), tmp_path)
+    restarts, waits = (
+        [row for folder in (long_run, in_trouble) for row in product.truth_rows(folder, name)]
+        for name in ("restarts", "queue")
+    )
     assert {row["outcome"] for row in restarts} == {"recovered", "abandoned", "open"}
     assert any(row["interruptions"] > 1 for row in restarts)
     assert any(row["lost_steps"] for row in restarts)
-    waits = product.truth_rows(long_run, "queue")
-    assert {row["basis"] for row in waits} == {
-        "first_step",
-        "process_started",
-        "resources_allocated",
-        None,
-    }
+    bases = {"first_step", "process_started", "resources_allocated", None}
+    assert {row["basis"] for row in waits} == bases
     assert {row["censored"] for row in waits} == {True, False}
