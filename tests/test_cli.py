@@ -65,7 +65,19 @@ COMMANDS = {
     "preview": {"--change", "--nodes", "--minutes", "--at", "--home", "--format"},
     "serve": {"--port", "--host", "--home"},
     "validate": {"file", "--home"},
-    "demo": {"--home"},
+    "up": {"--host", "--port", "--home"},
+    "simulate": {
+        "--seed",
+        "--jobs",
+        "--days",
+        "--step-seconds",
+        "--until",
+        "--bad-week",
+        "--disorder",
+        "--out",
+        "--home",
+    },
+    "demo": {"--until", "--home"},
 }
 QUESTIONS = (("job", "19"), ("ledger",), ("restarts",), ("queue",), ("quality",))
 

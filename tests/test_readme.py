@@ -39,9 +39,9 @@ def headway(arguments: list[str], home: Path) -> str:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the demonstration ran."""
+    """A home in which the demonstration ran, its cluster ending where the README's does."""
     made = tmp_path_factory.mktemp("readme")
-    headway(["demo"], made)
+    headway(["demo", "--until", "2026-11-29T16:00:00Z"], made)
     return made
 
 
