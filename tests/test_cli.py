@@ -44,6 +44,17 @@ COMMANDS = {
     "restarts": {"--job", "--home", "--format"},
     "queue": {"--home", "--format"},
     "quality": {"--home", "--format"},
+    "simulate": {
+        "--seed",
+        "--jobs",
+        "--days",
+        "--step-seconds",
+        "--until",
+        "--bad-week",
+        "--disorder",
+        "--out",
+        "--home",
+    },
     "demo": {"--home"},
 }
 QUESTIONS = (("job", "19"), ("ledger",), ("restarts",), ("queue",), ("quality",))
