@@ -229,7 +229,7 @@ def print_budgets(scope: Scope, found: list[Report]) -> None:
         [
             report.series.slo
             if report.series.scope == scope
-            else f"{report.series.slo} {report.series.scope}",
+            else f"{report.series.slo}, {report.series.scope.tier}",
             report.state.value,
             _counted(report, report.budget.amount.bad),
             _counted(report, report.budget.allowed),
