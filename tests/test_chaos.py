@@ -26,9 +26,9 @@ import pytest
 import services
 from services import Up
 
+from answers import questions
 from answers.home import Home
 from answers.mart import open_mart
-from pipelines import answers
 from pipelines.derive import refresh
 from pipelines.ingest import ingest
 from pipelines.publish import publish
@@ -368,8 +368,8 @@ def numbers(home: Path) -> tuple[Any, ...]:
     """All that the mart answers."""
     with open_mart(Home(home)) as mart:
         return (
-            answers.ledger(mart, None),
-            answers.restarts(mart, None),
+            questions.ledger(mart, None),
+            questions.restarts(mart, None),
             mart.rows("select * from queue_waits order by all"),
             mart.rows("select parse_filename(path) as file, new_records from files order by all"),
         )

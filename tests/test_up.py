@@ -14,9 +14,9 @@ import pytest
 import services
 from services import Up, until
 
+from answers import questions
 from answers.home import Home
 from answers.mart import open_mart
-from pipelines import answers
 from pipelines.definitions import defs
 
 SAMPLE = services.ROOT / "pipelines" / "demo" / "slurm-training"
@@ -26,8 +26,8 @@ def numbers(home: Path) -> tuple[Any, ...]:
     """All that the mart answers."""
     with open_mart(Home(home)) as mart:
         return (
-            answers.ledger(mart, None),
-            answers.restarts(mart, None),
+            questions.ledger(mart, None),
+            questions.restarts(mart, None),
             mart.rows("select * from queue_waits order by all"),
             mart.rows(
                 "select parse_filename(path) as file, * exclude (path, ingested_at_us) from files"
