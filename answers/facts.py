@@ -145,6 +145,90 @@ class Facts:
             found[dimension] = {row["name"]: int(row["lost"]) for row in rows}
         return found
 
+    def restart_rows(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
+        """Restarts of large jobs detected in the span, newest first, with causes as re-attributed.
+
+        `again_us` is the work that each had done again, `node` the one that its interruption named.
+        """
+        where, params = _matches(scope, "j")
+        return self._mart.rows(
+            "with lost as (select job, detected_us, any_value(node) as node, coalesce(sum(us)"
+            "   filter (component = 'rework'), 0)::bigint as again_us"
+            "   from restart_losses group by job, detected_us)"
+            " select r.* replace (coalesce(a.cause, r.cause) as cause), l.node, j.weight,"
+            "   coalesce(l.again_us, 0) as again_us"
+            " from restarts r join scoped_jobs j using (job)"
+            " left join lost l using (job, detected_us)"
+            " left join reattributions a using (job, detected_us)"
+            f" where {where} and j.large_us is not null"
+            "   and r.detected_us >= ? and r.detected_us < ?"
+            " order by r.detected_us desc, r.job",
+            [*params, start_us, end_us],
+        )
+
+    def wait_rows(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
+        """Queue waits that ended, or went on, in the span, in µs; by tier, oldest first."""
+        where, params = _matches(scope, "j")
+        return self._mart.rows(
+            "select q.job, j.tier, q.submitted_us, q.wait_us, q.censored, q.basis, j.gpus, j.tenant,"
+            " j.state from queue_waits q join scoped_jobs j using (job)"
+            f" where {where} and q.submitted_us + q.wait_us >= ? and q.submitted_us < ?"
+            " order by j.tier, q.submitted_us, q.job",
+            [*params, start_us, end_us],
+        )
+
+    def wait_reasons(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
+        """What those waits were spent on by tier, part and reason: jobs and µs, the most first."""
+        where, params = _matches(scope, "j")
+        return self._mart.rows(
+            "select j.tier, p.part, p.reason, count(distinct job) as jobs, sum(p.us)::hugeint as us"
+            " from wait_parts p join queue_waits q using (job) join scoped_jobs j using (job)"
+            f" where {where} and q.submitted_us + q.wait_us >= ? and q.submitted_us < ?"
+            " group by all order by us desc, j.tier, p.part, p.reason",
+            [*params, start_us, end_us],
+        )
+
+    def losses_of(self, job: str) -> list[dict[str, Any]]:
+        """What a job lost over its whole wall-clock, in µs, with re-attributions in force.
+
+        Exclusions take time out of budgets, not out of what happened: they are left in.
+        """
+        return self._mart.rows(
+            "with recorded as ("
+            "  select category, component, cause, us from ledger where job = ?"
+            "  union all select l.category, l.component, l.cause, -l.us from restart_losses l"
+            "    semi join reattributions using (job, detected_us) where l.job = ?"
+            "  union all select r.category, l.component, r.cause, l.us from restart_losses l"
+            "    join reattributions r using (job, detected_us) where l.job = ?)"
+            " select category, component, cause, sum(us)::bigint as us from recorded"
+            " where category <> 'useful' group by all having sum(us) <> 0 order by us desc",
+            [job, job, job],
+        )
+
+    def spent_by(
+        self, dimension: str, scope: Scope, start_us: int, end_us: int, only: dict[str, str]
+    ) -> list[dict[str, Any]]:
+        """The charged loss by one of DIMENSIONS, the most first, of what has the values of `only`.
+
+        `again` is the part of it that is work done again. Raises ValueError for no dimension.
+        """
+        if not {dimension, *only} <= set(DIMENSIONS):
+            raise ValueError(f"{dimension}, {only}: no dimensions of spending")
+        by_node = "node" in (dimension, *only)
+        table = f"({sql.read('facts/node_losses')})" if by_node else "charged_hours"
+        where, params = _matches(scope)
+        narrowed = "".join(f" and {key} = ?" for key in only)
+        known = "" if by_node else " and known_us <= ?"
+        found = self._mart.rows(
+            f"select {dimension} as name, {_weighted(scope)} as lost,"
+            f" coalesce({_weighted(scope)} filter (component = 'rework'), 0) as again"
+            f" from {table} where {where} and charge = 'platform'{narrowed}{known}"
+            " and hour_us >= ? and hour_us < ? group by all having lost > 0"
+            " order by lost desc, name",
+            [*params, *only.values(), *([] if by_node else [end_us]), start_us, end_us],
+        )
+        return [row | {"lost": int(row["lost"]), "again": int(row["again"])} for row in found]
+
     def unattributed_jobs(self, scope: Scope, start_us: int, end_us: int) -> list[str]:
         """The jobs with charged time that no record explains, the most first."""
         where, params = _matches(scope)
