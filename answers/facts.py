@@ -167,11 +167,17 @@ class Facts:
         )
 
     def wait_rows(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
-        """Queue waits that ended, or went on, in the span, in µs; by tier, oldest first."""
+        """Queue waits that ended, or went on, in the span, in µs; by tier, oldest first.
+
+        `counted_us` is the wait without what its owner asked for (user_hold, dependency).
+        """
         where, params = _matches(scope, "j")
         return self._mart.rows(
-            "select q.job, j.tier, q.submitted_us, q.wait_us, q.censored, q.basis, j.gpus, j.tenant,"
-            " j.state from queue_waits q join scoped_jobs j using (job)"
+            "with held as (select job, sum(end_us - start_us)::bigint as us from wait_holds"
+            "   group by job)"
+            " select q.job, j.tier, q.submitted_us, q.wait_us, q.censored, q.basis, j.gpus, j.tenant,"
+            "   j.state, q.wait_us - coalesce(h.us, 0) as counted_us"
+            " from queue_waits q join scoped_jobs j using (job) left join held h using (job)"
             f" where {where} and q.submitted_us + q.wait_us >= ? and q.submitted_us < ?"
             " order by j.tier, q.submitted_us, q.job",
             [*params, start_us, end_us],
@@ -187,6 +193,31 @@ class Facts:
             " group by all order by us desc, j.tier, p.part, p.reason",
             [*params, start_us, end_us],
         )
+
+    def uninstrumented_jobs(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
+        """Jobs without step records and their GPU-µs in the span, the most first."""
+        where, params = _matches(scope, "j")
+        rows = self._mart.rows(
+            "select job, j.tenant, j.tier, sum(us::hugeint * weight) as gpu_us"
+            f" from ledger join scoped_jobs j using (job) where {where} and not j.instrumented"
+            " and hour_us >= ? and hour_us < ? group by all order by gpu_us desc, job",
+            [*params, start_us, end_us],
+        )
+        return [row | {"gpu_us": int(row["gpu_us"])} for row in rows]
+
+    def weighted_wall(self, job: str, start_us: int, end_us: int) -> int:
+        """A job's wall-clock in the span, in GPU-µs."""
+        (row,) = self._mart.rows(
+            "select coalesce(sum(us::hugeint * weight), 0) as gpu_us"
+            " from ledger join scoped_jobs using (job)"
+            " where job = ? and hour_us >= ? and hour_us < ?",
+            [job, start_us, end_us],
+        )
+        return int(row["gpu_us"])
+
+    def checkpoints(self) -> list[dict[str, Any]]:
+        """By job: checkpoints saved and failed, restore tests, the newest of each in µs."""
+        return self._mart.rows("from checkpoints")
 
     def losses_of(self, job: str) -> list[dict[str, Any]]:
         """What a job lost over its whole wall-clock, in µs, with re-attributions in force.

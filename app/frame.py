@@ -155,7 +155,7 @@ def head(seen: View, title: str, sentence: str = "", with_scope: bool = True) ->
 
 
 def _dated(seen: View) -> str:
-    share = seen.published.ask(_coverage, seen.scope, seen.shown_us)
+    share = seen.published.ask(coverage, seen.scope, seen.shown_us)
     age = format.duration(seen.age_us // GRAIN_US * GRAIN_US)
     said = f"Data as of {format.moment(seen.through_us, seen.zone)}, "
     said += f"{age} old" if seen.age_us >= GRAIN_US else "just now"
@@ -164,7 +164,7 @@ def _dated(seen: View) -> str:
     return f"{said} · coverage {format.percent(share)} of GPU time"
 
 
-def _coverage(facts: Facts, scope: Scope, as_of_us: int) -> float | None:
+def coverage(facts: Facts, scope: Scope, as_of_us: int) -> float | None:
     moment = Moment.of(facts, as_of_us)
     return facts.coverage(scope, moment.start_us, moment.end_us).share
 

@@ -124,7 +124,10 @@ def page() -> None:
     frame.show(
         curves.drawing(drawn, seen.theme, "Share of jobs started by time", target), key="waits"
     )
-    st.caption("Share whose first step completed by time from submission. | still waiting.")
+    st.caption(
+        "Share whose first step completed by time from submission; held by its owner or waiting for"
+        " a dependency is taken off. | still waiting, or given up."
+    )
     show_tiers(tiers)
     st.header("By week", anchor=False)
     rows = seen.published.ask(spans.waits, seen.scope, seen.shown_us)
@@ -138,7 +141,7 @@ def page() -> None:
     tier = next(t for t in tiers if t.label == (picked or chosen))
     address.put(tier=picked if picked != names[0] else None)
     dated = [
-        (row["submitted_us"], Span(max(row["wait_us"], 0), row["censored"]))
+        (row["submitted_us"], Span(max(row["counted_us"], 0), row["censored"]))
         for row in rows
         if row["tier"] == tier.label
     ]

@@ -168,3 +168,8 @@ def _titled(field_: str) -> tuple[str, str]:
 def ms(us: int) -> int:
     """A moment in ms, as charts take it."""
     return us // 1000
+
+
+def halos(theme: Theme) -> list[dict[str, Any]]:
+    """A text is drawn twice: its outline in the background's colour keeps it readable on lines."""
+    return [{"stroke": theme.background, "strokeWidth": 3, "strokeJoin": "round"}, {}]

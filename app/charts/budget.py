@@ -226,7 +226,7 @@ def _marks(theme: Theme) -> list[alt.Chart]:
         )
         .encode(x=x, y=_y("y"), text=alt.Text("text", type="nominal"))
         for above in (1, 0)
-        for halo in _halos(theme)
+        for halo in base.halos(theme)
     ]
     now = base.data("now")
     dot = now.mark_point(filled=True, color=theme.ink, size=60, opacity=1).encode(x=x, y=_y())
@@ -234,11 +234,6 @@ def _marks(theme: Theme) -> list[alt.Chart]:
         now.mark_text(align="right", dx=-8, dy=14, fontWeight="bold", **halo).encode(
             x=x, y=_y(), text=alt.Text("text", type="nominal")
         )
-        for halo in _halos(theme)
+        for halo in base.halos(theme)
     ]
     return [changes, thaws, *level_text, dot, *now_text]
-
-
-def _halos(theme: Theme) -> list[dict[str, Any]]:
-    """A text is drawn twice: its outline in the background's colour keeps it readable on lines."""
-    return [{"stroke": theme.background, "strokeWidth": 3, "strokeJoin": "round"}, {}]

@@ -171,7 +171,7 @@ def _layers(theme: Theme) -> list[alt.Chart]:
             fontWeight="bold",
             **halo,
         ).encode(x=x, y=y, text=text, **({} if halo else {"color": base.color_of()}))
-        for halo in ({"stroke": theme.background, "strokeWidth": 3, "strokeJoin": "round"}, {})
+        for halo in base.halos(theme)
     ]
     names = [
         base.data("names")
@@ -182,6 +182,6 @@ def _layers(theme: Theme) -> list[alt.Chart]:
             text=alt.Text("curve", type="nominal"),
             **({} if halo else {"color": base.color_of()}),
         )
-        for halo in ({"stroke": theme.background, "strokeWidth": 3, "strokeJoin": "round"}, {})
+        for halo in base.halos(theme)
     ]
     return [rule, rule_text, edges, *lines, cuts, rings, *names, *said]

@@ -88,10 +88,18 @@ def _template(name: str) -> base.Spec:
                 color=base.color_of(),
                 tooltip=base.tip("series|Of", "when|In", "said|Value"),
             ),
-            base.data("lasts")
-            .transform_calculate(both="datum.series + ' ' + datum.said")
-            .mark_text(align="right", dy=-12, fontWeight="bold")
-            .encode(x=x, y=y, color=base.color_of(), text=alt.Text("both", type="nominal")),
+            *(
+                base.data("lasts")
+                .transform_calculate(both="datum.series + ' ' + datum.said")
+                .mark_text(align="right", dy=-12, fontWeight="bold", **halo)
+                .encode(
+                    x=x,
+                    y=y,
+                    text=alt.Text("both", type="nominal"),
+                    **({} if halo else {"color": base.color_of()}),
+                )
+                for halo in base.halos(theme)
+            ),
         ],
         {"top": 1, "unit": "min"},
     )

@@ -127,7 +127,7 @@ def by_tier(facts: Facts, scope: Scope, as_of_us: int) -> list[Spread]:
     """Waits by tier, in the policy's order."""
     groups: dict[str, list[Span]] = defaultdict(list)
     for row in waits(facts, scope, as_of_us):
-        groups[row["tier"]].append(Span(max(row["wait_us"], 0), row["censored"]))
+        groups[row["tier"]].append(Span(max(row["counted_us"], 0), row["censored"]))
     ranks = {tier.name: -tier.rank for tier in facts.policy.tiers}
     found = []
     for name in sorted(groups, key=lambda name: (ranks.get(name, 1), name)):
