@@ -5,9 +5,10 @@ once, without a refresh. All amounts are integers of any size.
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import sql
 from answers.mart import Mart
@@ -45,13 +46,30 @@ class Coverage:
         return self.instrumented / self.whole if self.whole else None
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _kept(method: Method) -> Method:
+    """Keep what a question of Facts yields: a mart never changes, and servers ask again."""
+
+    @wraps(method)
+    def ask(self: "Facts", *args: Any) -> Any:
+        key = (method.__name__, *args)
+        if key not in self.kept:
+            self.kept[key] = method(self, *args)
+        return self.kept[key]
+
+    return ask  # type: ignore[return-value]
+
+
 class Facts:
     """The facts of one open mart under a policy and adjustments."""
 
     def __init__(self, mart: Mart, policy: Policy, adjustments: Adjustments) -> None:
         self.policy = policy
         self.adjustments = adjustments
-        self._mart = mart
+        self.kept: dict[tuple[Any, ...], Any] = {}
+        self.mart = mart
         self._keep_decisions()
         classes = policy.classes
         mart.keep(
@@ -67,18 +85,17 @@ class Facts:
         self._keep_charges()
         mart.keep("charged_hours", sql.read("facts/charged_hours"))
         self.data_through_us = mart.meta().as_of_us
-        self.entries_of_goodput = cache(self._entries_of_goodput)
 
     @cached_property
     def first_hour_us(self) -> int | None:
         """The first hour of the ledger, None while it is empty."""
-        (row,) = self._mart.rows("select min(hour_us) as hour_us from ledger")
+        (row,) = self.mart.rows("select min(hour_us) as hour_us from ledger")
         return row["hour_us"]  # type: ignore[no-any-return]
 
     @cached_property
     def jobs(self) -> dict[str, dict[str, Any]]:
         """Every job's attributes by its name (see sql/facts/scoped_jobs)."""
-        return {row["job"]: row for row in self._mart.rows("from scoped_jobs")}
+        return {row["job"]: row for row in self.mart.rows("from scoped_jobs")}
 
     @cached_property
     def clusters(self) -> list[str]:
@@ -92,32 +109,35 @@ class Facts:
             found[key] == value for key, value in scope.named().items()
         )
 
-    def _entries_of_goodput(self, scope: Scope) -> list[Entry]:
+    @_kept
+    def entries_of_goodput(self, scope: Scope) -> list[Entry]:
         """Wall-clock of large instrumented jobs and their charged loss: GPU-µs, of a job µs."""
-        where, params = _matches(scope)
-        rows = self._mart.rows(
-            f"select hour_us, known_us, {_weighted(scope)} as total,"
-            f" coalesce({_weighted(scope)} filter (charge = 'platform'), 0) as bad"
+        where, params = matches(scope)
+        rows = self.mart.rows(
+            f"select hour_us, known_us, {weighted(scope)} as total,"
+            f" coalesce({weighted(scope)} filter (charge = 'platform'), 0) as bad"
             f" from charged_hours where {where} group by all order by all",
             params,
         )
         return [Entry(**row) for row in rows]
 
+    @_kept
     def whole_loss(self, scope: Scope, start_us: int, end_us: int) -> int:
         """All that is not useful, whomever it is charged to, in the unit of the budget."""
-        where, params = _matches(scope)
-        (row,) = self._mart.rows(
-            f"select coalesce({_weighted(scope)}, 0) as lost from charged_hours"
+        where, params = matches(scope)
+        (row,) = self.mart.rows(
+            f"select coalesce({weighted(scope)}, 0) as lost from charged_hours"
             f" where {where} and category <> 'useful' and known_us <= ?"
             " and hour_us >= ? and hour_us < ?",
             [*params, end_us, start_us, end_us],
         )
         return int(row["lost"])
 
+    @_kept
     def within_own_budget(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
         """Each large job's wall-clock and charged loss in the span, in µs."""
-        where, params = _matches(scope)
-        return self._mart.rows(
+        where, params = matches(scope)
+        return self.mart.rows(
             "select job, sum(us::hugeint) as total,"
             " coalesce(sum(us::hugeint) filter (charge = 'platform'), 0) as bad"
             f" from charged_hours where {where} and known_us <= ?"
@@ -125,19 +145,20 @@ class Facts:
             [*params, end_us, start_us, end_us],
         )
 
+    @_kept
     def goodput_spending(
         self, scope: Scope, start_us: int, end_us: int
     ) -> dict[str, dict[str, int]]:
         """The charged loss by each of DIMENSIONS, the most first."""
-        where, params = _matches(scope)
+        where, params = matches(scope)
         found = {}
         for dimension in DIMENSIONS:
             table, known = ("charged_hours", "known_us <= ?")
             if dimension == "node":
                 table = f"({sql.read('facts/node_losses')})"
                 known = "? > 0"
-            rows = self._mart.rows(
-                f"select {dimension} as name, {_weighted(scope)} as lost from {table}"
+            rows = self.mart.rows(
+                f"select {dimension} as name, {weighted(scope)} as lost from {table}"
                 f" where {where} and charge = 'platform' and {known}"
                 " and hour_us >= ? and hour_us < ? group by all order by lost desc, name",
                 [*params, end_us, start_us, end_us],
@@ -145,136 +166,23 @@ class Facts:
             found[dimension] = {row["name"]: int(row["lost"]) for row in rows}
         return found
 
-    def restart_rows(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
-        """Restarts of large jobs detected in the span, newest first, with causes as re-attributed.
-
-        `again_us` is the work that each had done again, `node` the one that its interruption named.
-        """
-        where, params = _matches(scope, "j")
-        return self._mart.rows(
-            "with lost as (select job, detected_us, any_value(node) as node, coalesce(sum(us)"
-            "   filter (component = 'rework'), 0)::bigint as again_us"
-            "   from restart_losses group by job, detected_us)"
-            " select r.* replace (coalesce(a.cause, r.cause) as cause), l.node, j.weight,"
-            "   coalesce(l.again_us, 0) as again_us"
-            " from restarts r join scoped_jobs j using (job)"
-            " left join lost l using (job, detected_us)"
-            " left join reattributions a using (job, detected_us)"
-            f" where {where} and j.large_us is not null"
-            "   and r.detected_us >= ? and r.detected_us < ?"
-            " order by r.detected_us desc, r.job",
-            [*params, start_us, end_us],
-        )
-
-    def wait_rows(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
-        """Queue waits that ended, or went on, in the span, in µs; by tier, oldest first.
-
-        `counted_us` is the wait without what its owner asked for (user_hold, dependency).
-        """
-        where, params = _matches(scope, "j")
-        return self._mart.rows(
-            "with held as (select job, sum(end_us - start_us)::bigint as us from wait_holds"
-            "   group by job)"
-            " select q.job, j.tier, q.submitted_us, q.wait_us, q.censored, q.basis, j.gpus, j.tenant,"
-            "   j.state, q.wait_us - coalesce(h.us, 0) as counted_us"
-            " from queue_waits q join scoped_jobs j using (job) left join held h using (job)"
-            f" where {where} and q.submitted_us + q.wait_us >= ? and q.submitted_us < ?"
-            " order by j.tier, q.submitted_us, q.job",
-            [*params, start_us, end_us],
-        )
-
-    def wait_reasons(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
-        """What those waits were spent on by tier, part and reason: jobs and µs, the most first."""
-        where, params = _matches(scope, "j")
-        return self._mart.rows(
-            "select j.tier, p.part, p.reason, count(distinct job) as jobs, sum(p.us)::hugeint as us"
-            " from wait_parts p join queue_waits q using (job) join scoped_jobs j using (job)"
-            f" where {where} and q.submitted_us + q.wait_us >= ? and q.submitted_us < ?"
-            " group by all order by us desc, j.tier, p.part, p.reason",
-            [*params, start_us, end_us],
-        )
-
-    def uninstrumented_jobs(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
-        """Jobs without step records and their GPU-µs in the span, the most first."""
-        where, params = _matches(scope, "j")
-        rows = self._mart.rows(
-            "select job, j.tenant, j.tier, sum(us::hugeint * weight) as gpu_us"
-            f" from ledger join scoped_jobs j using (job) where {where} and not j.instrumented"
-            " and hour_us >= ? and hour_us < ? group by all order by gpu_us desc, job",
-            [*params, start_us, end_us],
-        )
-        return [row | {"gpu_us": int(row["gpu_us"])} for row in rows]
-
-    def weighted_wall(self, job: str, start_us: int, end_us: int) -> int:
-        """A job's wall-clock in the span, in GPU-µs."""
-        (row,) = self._mart.rows(
-            "select coalesce(sum(us::hugeint * weight), 0) as gpu_us"
-            " from ledger join scoped_jobs using (job)"
-            " where job = ? and hour_us >= ? and hour_us < ?",
-            [job, start_us, end_us],
-        )
-        return int(row["gpu_us"])
-
-    def checkpoints(self) -> list[dict[str, Any]]:
-        """By job: checkpoints saved and failed, restore tests, the newest of each in µs."""
-        return self._mart.rows("from checkpoints")
-
-    def losses_of(self, job: str) -> list[dict[str, Any]]:
-        """What a job lost over its whole wall-clock, in µs, with re-attributions in force.
-
-        Exclusions take time out of budgets, not out of what happened: they are left in.
-        """
-        return self._mart.rows(
-            "with recorded as ("
-            "  select category, component, cause, us from ledger where job = ?"
-            "  union all select l.category, l.component, l.cause, -l.us from restart_losses l"
-            "    semi join reattributions using (job, detected_us) where l.job = ?"
-            "  union all select r.category, l.component, r.cause, l.us from restart_losses l"
-            "    join reattributions r using (job, detected_us) where l.job = ?)"
-            " select category, component, cause, sum(us)::bigint as us from recorded"
-            " where category <> 'useful' group by all having sum(us) <> 0 order by us desc",
-            [job, job, job],
-        )
-
-    def spent_by(
-        self, dimension: str, scope: Scope, start_us: int, end_us: int, only: dict[str, str]
-    ) -> list[dict[str, Any]]:
-        """The charged loss by one of DIMENSIONS, the most first, of what has the values of `only`.
-
-        `again` is the part of it that is work done again. Raises ValueError for no dimension.
-        """
-        if not {dimension, *only} <= set(DIMENSIONS):
-            raise ValueError(f"{dimension}, {only}: no dimensions of spending")
-        by_node = "node" in (dimension, *only)
-        table = f"({sql.read('facts/node_losses')})" if by_node else "charged_hours"
-        where, params = _matches(scope)
-        narrowed = "".join(f" and {key} = ?" for key in only)
-        known = "" if by_node else " and known_us <= ?"
-        found = self._mart.rows(
-            f"select {dimension} as name, {_weighted(scope)} as lost,"
-            f" coalesce({_weighted(scope)} filter (component = 'rework'), 0) as again"
-            f" from {table} where {where} and charge = 'platform'{narrowed}{known}"
-            " and hour_us >= ? and hour_us < ? group by all having lost > 0"
-            " order by lost desc, name",
-            [*params, *only.values(), *([] if by_node else [end_us]), start_us, end_us],
-        )
-        return [row | {"lost": int(row["lost"]), "again": int(row["again"])} for row in found]
-
+    @_kept
     def unattributed_jobs(self, scope: Scope, start_us: int, end_us: int) -> list[str]:
         """The jobs with charged time that no record explains, the most first."""
-        where, params = _matches(scope)
-        rows = self._mart.rows(
-            f"select job, {_weighted(scope)} as lost from charged_hours where {where}"
+        where, params = matches(scope)
+        rows = self.mart.rows(
+            f"select job, {weighted(scope)} as lost from charged_hours where {where}"
             " and category = 'unattributed' and charge = 'platform' and known_us <= ?"
             " and hour_us >= ? and hour_us < ? group by job order by lost desc, job",
             [*params, end_us, start_us, end_us],
         )
         return [row["job"] for row in rows]
 
+    @_kept
     def coverage(self, scope: Scope, start_us: int, end_us: int) -> Coverage:
         """The instrumented part of all GPU time in the span."""
-        where, params = _matches(scope, "j")
-        (row,) = self._mart.rows(
+        where, params = matches(scope, "j")
+        (row,) = self.mart.rows(
             "select coalesce(sum(us::hugeint * weight), 0) as whole,"
             " coalesce(sum(us::hugeint * weight) filter (instrumented), 0) as instrumented"
             f" from ledger l join scoped_jobs j using (job) where {where}"
@@ -286,7 +194,7 @@ class Facts:
     @cached_property
     def restarts(self) -> list[tuple[Event, str]]:
         """Restarts of large jobs that count, with their causes."""
-        rows = self._mart.rows(
+        rows = self.mart.rows(
             "select r.job, r.detected_us, r.recovered_us, r.age_us, j.large_us,"
             " coalesce(a.cause, r.cause) as cause"
             " from restarts r join scoped_jobs j using (job)"
@@ -307,10 +215,10 @@ class Facts:
     def waits(self) -> list[Event]:
         """Queue waits that count, of the tiers that have a limit."""
         holds: dict[str, list[tuple[int, int]]] = {}
-        for row in self._mart.rows("from wait_holds order by start_us"):
+        for row in self.mart.rows("from wait_holds order by start_us"):
             holds.setdefault(row["job"], []).append((row["start_us"], row["end_us"]))
         found = []
-        for row in self._mart.rows("from queue_waits order by submitted_us, job"):
+        for row in self.mart.rows("from queue_waits order by submitted_us, job"):
             tier = self.policy.tier(row["tier"]) if row["tier"] else None
             if tier is None or tier.queue_limit_us is None:
                 continue
@@ -350,29 +258,31 @@ class Facts:
                 row["interval_us"],
                 row["mended_us"],
             )
-            for row in self._mart.rows(sql.read("facts/breaches"))
+            for row in self.mart.rows(sql.read("facts/breaches"))
         ]
 
     @cached_property
     def proven_us(self) -> list[int]:
         """When restore tests passed, in order."""
-        rows = self._mart.rows("select ts_us from restore_tests where result = 'pass' order by 1")
+        rows = self.mart.rows("select ts_us from restore_tests where result = 'pass' order by 1")
         return [row["ts_us"] for row in rows]
 
+    @_kept
     def large_runs(self, scope: Scope, end_us: int) -> set[str]:
         """Large jobs with wall-clock in the window that ends then, instrumented or not."""
-        where, params = _matches(scope, "j")
-        rows = self._mart.rows(
+        where, params = matches(scope, "j")
+        rows = self.mart.rows(
             "select distinct job from ledger join scoped_jobs j using (job)"
             f" where {where} and j.large_us <= ? and hour_us >= ? and hour_us < ?",
             [*params, end_us, end_us - WINDOW_US, end_us],
         )
         return {row["job"] for row in rows}
 
+    @_kept
     def between_interruptions(self, scope: Scope, start_us: int, end_us: int) -> int | None:
         """Mean wall-clock in µs between interruptions of large jobs; None where none came."""
-        where, params = _matches(scope)
-        (row,) = self._mart.rows(
+        where, params = matches(scope)
+        (row,) = self.mart.rows(
             "select sum(us)::hugeint as wall_us, (select sum(interruptions) from restarts r"
             f"  join scoped_jobs j using (job) where {where} and large_us is not null"
             "   and j.instrumented and detected_us >= ? and detected_us < ?) as interruptions"
@@ -382,6 +292,33 @@ class Facts:
         if not row["wall_us"] or not row["interruptions"]:
             return None
         return int(row["wall_us"]) // int(row["interruptions"])
+
+    @_kept
+    def nodes(self) -> set[str]:
+        """Every node that the latest allocation of a job names."""
+        return {row["node"] for row in self.mart.rows("select distinct node from job_nodes")}
+
+    def jobs_on(self, nodes: list[str]) -> list[dict[str, Any]]:
+        """The running jobs on any of the nodes, with their median restart and interval in µs."""
+        return self.mart.rows(
+            "select j.job, any_value(j.weight) as gpus,"
+            " quantile_disc(r.time_to_restart_us, 0.5) as restart_us,"
+            " any_value(j.checkpoint_interval_us) as interval_us"
+            " from scoped_jobs j left join restarts r using (job)"
+            " where j.state = 'running' and j.job in"
+            " (select job from job_nodes where list_contains(?::varchar[], node))"
+            " group by j.job order by gpus desc, j.job",
+            [nodes],
+        )
+
+    @_kept
+    def work(self) -> dict[int, int]:
+        """The GPU-µs of all jobs by UTC hour."""
+        rows = self.mart.rows(
+            "select hour_us, sum(us::hugeint * weight) as work"
+            " from ledger join scoped_jobs using (job) group by hour_us"
+        )
+        return {row["hour_us"]: int(row["work"]) for row in rows}
 
     def event_spending(
         self, events: list[tuple[Event, str]], start_us: int, end_us: int
@@ -411,7 +348,7 @@ class Facts:
         )
 
     def _keep_decisions(self) -> None:
-        self._mart.keep(
+        self.mart.keep(
             "exclusions",
             _table(cluster="text", tier="text", tenant="text", job="text", from_us="", until_us=""),
             [
@@ -423,7 +360,7 @@ class Facts:
                 )
             ],
         )
-        self._mart.keep(
+        self.mart.keep(
             "reattributions",
             _table(job="text", detected_us="", cause="text", category="text"),
             [
@@ -442,27 +379,27 @@ class Facts:
         )
 
     def _keep_charges(self) -> None:
-        kinds = self._mart.rows(
+        kinds = self.mart.rows(
             "select distinct l.category, l.component, l.cause, j.tier"
             " from adjusted_ledger l join scoped_jobs j using (job)"
             " where l.category not in ('useful', 'uninstrumented')"
         )
         charged = [kind | {"charge": self.policy.charged_to(**kind)} for kind in kinds]
-        self._mart.keep(
+        self.mart.keep(
             "charges",
             _table(category="text", component="text", cause="text", tier="text", charge="text"),
             [json.dumps(charged)],
         )
 
 
-def _matches(scope: Scope, alias: str = "") -> tuple[str, list[Any]]:
+def matches(scope: Scope, alias: str = "") -> tuple[str, list[Any]]:
     """The condition that a row's job fits the scope, and its parameters."""
     named = scope.named()
     prefix = f"{alias}." if alias else ""
     return " and ".join(["true", *(f"{prefix}{key} = ?" for key in named)]), list(named.values())
 
 
-def _weighted(scope: Scope) -> str:
+def weighted(scope: Scope) -> str:
     return "sum(us::hugeint)" if scope.job else "sum(us::hugeint * weight)"
 
 

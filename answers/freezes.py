@@ -53,8 +53,15 @@ class Course:
 
 def course(facts: Facts, scope: Scope, as_of_us: int) -> Course:
     """Replay a scope from the first hour with data to the last one closed at `as_of_us`."""
-    first_us, through_us = facts.first_hour_us, facts.data_through_us
     last_us = as_of_us // HOUR_US * HOUR_US
+    key = ("course", scope, last_us)
+    if key not in facts.kept:
+        facts.kept[key] = _replayed(facts, scope, last_us)
+    return facts.kept[key]  # type: ignore[no-any-return]
+
+
+def _replayed(facts: Facts, scope: Scope, last_us: int) -> Course:
+    first_us, through_us = facts.first_hour_us, facts.data_through_us
     if first_us is None or through_us is None or last_us < first_us + HOUR_US:
         return Course(scope, (), ())
     ends = range(first_us + HOUR_US, last_us + 1, HOUR_US)
@@ -96,8 +103,8 @@ def _promise_readings(facts: Facts, series: Series, ends: range) -> Iterator[Rea
 
 
 def scopes(facts: Facts) -> list[Scope]:
-    """Every scope that has a freeze of its own: the fleet, each cluster, each tier."""
-    clusters = [Scope(cluster=name) for name in facts.clusters]
+    """Every scope whose freeze is recorded: the fleet, each of several clusters, each tier."""
+    clusters = [Scope(cluster=name) for name in facts.clusters] if len(facts.clusters) > 1 else []
     return [Scope(), *clusters, *(Scope(tier=tier.name) for tier in facts.policy.tiers)]
 
 
@@ -140,9 +147,17 @@ def _append(facts: Facts, journal: Journal, scope: Scope, hour: Hour, standing_:
         "data_through_us": facts.data_through_us,
         "budgets": [report.as_json() | {"spenders": spenders(report)} for report in reports],
     }
-    slos = [r.slo for r in hour.readings if r.freezes or r.keeps_frozen]
-    why = ", ".join(slos) or ("data are stale or missing" if not hour.is_known else "recovered")
+    why = _reason(hour, standing_)
     journal.append(Kind.DECISION, WRITER, why, scope, body)
+
+
+def _reason(hour: Hour, standing_: Standing) -> str:
+    if standing_ is Standing.UNKNOWN:
+        return "data are stale" if hour.stale else "goodput is not known"
+    if standing_ is Standing.OPEN:
+        return "every gating budget is above the thaw level or does not gate"
+    held = [f"{r.slo} of {r.scope}" for r in hour.readings if r.keeps_frozen]
+    return ", ".join(held) or "frozen before it became unknown"
 
 
 def spenders(report: Report, most: int = 3) -> list[dict[str, Any]]:
@@ -167,13 +182,15 @@ def history(facts: Facts, journal: Journal, scope: Scope, as_of_us: int) -> dict
             "budgets": entry.body["budgets"],
         }
         for entry in journal.entries()
-        if entry.kind is Kind.DECISION and entry.scope == scope and entry.at_us <= as_of_us
+        if entry.kind is Kind.DECISION
+        and entry.scope == scope
+        and entry.body["hour_us"] <= as_of_us
     ]
     now = [
         {
             "hour": rfc3339(hour.end_us),
             "state": state.value,
-            "why": ", ".join(r.slo for r in hour.readings if r.freezes),
+            "why": _reason(hour, state),
         }
         for hour, state in course(facts, scope, as_of_us).changes()
     ]

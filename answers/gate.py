@@ -8,7 +8,7 @@ from answers.facts import Facts
 from answers.freezes import Course, course, gating, spenders
 from answers.moments import rfc3339
 from metrics.budget import Amount, Budget, State, Unit
-from metrics.conventions import HOUR_US
+from metrics.conventions import HOUR_US, US_PER_S
 from metrics.documents import closest
 from metrics.errors import UsageError
 from metrics.freeze import Reading, Standing
@@ -36,6 +36,19 @@ def check_change(policy: Policy, change: str) -> None:
         raise UsageError(
             f"--change {change}: no such type of change{closest(change, known)};"
             f" the policy knows {', '.join(known)}"
+        )
+
+
+def check_until(policy: Policy, until_us: int, at_us: int) -> None:
+    """Raise UsageError where an override from `at_us` on would last longer than it may, in µs."""
+    if until_us <= at_us:
+        raise UsageError(f"--until {rfc3339(until_us)}: has passed; say a moment still to come")
+    longest_us = policy.decisions.longest_override_us
+    if until_us - at_us > longest_us:
+        raise UsageError(
+            f"--until {rfc3339(until_us)}: the policy lets it last"
+            f" {longest_us // HOUR_US} h at most, that is until"
+            f" {rfc3339((at_us + longest_us) // US_PER_S * US_PER_S)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The Streamlit app: three people, each answered on one page. It reads; only the journal is written.
+"""What is served: the gate over HTTP, and the pages of the Streamlit app.
 
-Apart from `pipelines`, which it never imports: the two meet at the published file.
+It reads mart and journal by `answers`, never the pipeline: the two meet at the published file.
 """

@@ -1,7 +1,7 @@
 """What a page's address says: deep links are read and written here only.
 
 Streamlit's own binding of widgets writes their labels, and a change of page drops it. So ids are
-kept by hand: `get` reads one, `put` writes it, `carried` is what a link to another page takes along.
+kept by hand: `get` reads one, `put` writes it, `carried` is what a link to a page takes along.
 """
 
 from urllib.parse import urlencode

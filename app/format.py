@@ -1,4 +1,4 @@
-"""Numbers as people say them: two units, one decimal, a true minus, and words for what is unknown."""
+"""Numbers as people say them: two units, one decimal, a true minus, words for the unknown."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What every page has: its moment and scope, its head, its states, its charts with their numbers."""
+"""What every page has: its moment and scope, head and states, its charts with their numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -7,13 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from answers import budgets, freezes, gate
+from answers import budgets, freezes, gate, moments
+from answers import preview as previews
 from answers.clock import now_us
 from answers.facts import Facts
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import Mart, open_mart
 from answers.moments import rfc3339
+from answers.rules import rules as prometheus_rules
 from metrics.conventions import CAUSES, HOUR_US, US_PER_S
 from metrics.documents import closest
 from metrics.errors import HeadwayError, UsageError
@@ -39,9 +41,71 @@ UntilOption = Annotated[
 freeze_app = typer.Typer(invoke_without_command=True, add_completion=False)
 
 
+HostOption = Annotated[str, typer.Option("--host", help="The address to listen on.")]
+
+
+def serve(
+    port: Annotated[int, typer.Option("--port", help="The port to listen on.")] = 8632,
+    host: HostOption = "127.0.0.1",
+    home: HomeOption = None,
+) -> None:
+    """Answer the gate over HTTP: /v1/gate, /v1/budgets, /v1/jobs, /metrics; /docs has the rest."""
+    import os
+
+    import uvicorn
+
+    os.environ["HEADWAY_HOME"] = str(Home.at(home).root)
+    # By name: this package and app import each other nowhere.
+    uvicorn.run("app.gate:create", factory=True, host=host, port=port, log_level="warning")
+
+
+def rules(home: HomeOption = None) -> None:
+    """Prometheus alerting and recording rules over the metrics of `headway serve`, as YAML."""
+    print(prometheus_rules(Home.at(home).policy()), end="")
+
+
+def preview(
+    change: ChangeOption,
+    nodes: Annotated[str, typer.Option("--nodes", help="The nodes, comma-separated.")],
+    minutes: Annotated[int, typer.Option("--minutes", min=1, help="How long they are away.")],
+    at: Annotated[
+        str | None, typer.Option("--at", help="When (RFC 3339 with an offset). Default: now.")
+    ] = None,
+    home: HomeOption = None,
+    how: Annotated[
+        Format, typer.Option("--format", help="table for people, json for programs.")
+    ] = Format.TABLE,
+) -> None:
+    """What a change of some nodes would cost: jobs, budgets, whether it freezes, cheaper hours."""
+    site = Home.at(home)
+    gate.check_change(site.policy(), change)
+    given = moment_us(at, "--at")
+    at_us = now_us() if given is None else given
+    names = [name.strip() for name in nodes.split(",") if name.strip()]
+    with _facts(site) as (facts, _):
+        answer = previews.preview(facts, change, names, minutes * 60 * US_PER_S, at_us)
+    if how is Format.JSON:
+        show.print_json(answer)
+    elif how is Format.TABLE:
+        tables.print_preview(answer)
+    else:
+        raise UsageError(f"--format {how.value}: a preview is printed as table or json")
+
+
 def add_to(app: typer.Typer) -> None:
     """Give the command line these commands."""
-    for command in (budget, gate_, override, thaw, exclude, reattribute, journal):
+    for command in (
+        budget,
+        gate_,
+        override,
+        thaw,
+        exclude,
+        reattribute,
+        journal,
+        serve,
+        rules,
+        preview,
+    ):
         app.command(command.__name__.rstrip("_"))(command)
     app.add_typer(freeze_app, name="freeze")
 
@@ -68,10 +132,11 @@ def budget(
     how: FormatOption = Format.TABLE,
 ) -> None:
     """Error budgets over 30 days: what was allowed, what is spent, when it is gone or back."""
+    asked = Scope.parse(scope)
     with _facts(Home.at(home)) as (facts, _):
-        found = budgets.reports(facts, Scope.parse(scope), _moment(as_of), slo)
+        found = budgets.reports(facts, asked, _moment(as_of), slo)
         if how is Format.TABLE:
-            tables.print_budgets(found)
+            tables.print_budgets(asked, found)
             return
         rows = [report.as_json() for report in found]
         if detail:
@@ -190,8 +255,9 @@ def thaw(
 ) -> None:
     """Lift a freeze by hand; with --until, open the scope until then whatever its budgets say."""
     site = Home.open(home)
-    until_us = _later(until)
-    _check_length(site, until_us)
+    until_us = moment_us(until, "--until")
+    if until_us is not None:
+        gate.check_until(site.policy(), until_us, now_us())
     _write(site, Kind.THAW, who, why, scope, {"until_us": until_us})
 
 
@@ -206,8 +272,8 @@ def override(
     """Let one type of change pass a freeze until a moment; it ends by itself."""
     site = Home.open(home)
     gate.check_change(site.policy(), change)
-    until_us = _later(until)
-    _check_length(site, until_us)
+    until_us = moments.moment_us(until, "--until")
+    gate.check_until(site.policy(), until_us, now_us())
     _write(site, Kind.OVERRIDE, who, why, scope, {"change": change, "until_us": until_us})
 
 
@@ -302,13 +368,16 @@ def journal(
 def _answer(site: Home, kind: Kind, of: Any, who: str, why: str) -> None:
     entries = {entry.id: entry for entry in Journal(site).entries()}
     entry = entries.get(of)
-    if entry is None or entry.kind in (Kind.APPROVE, Kind.REVOKE, Kind.DECISION, Kind.NOTE):
+    if entry is None or entry.kind in _FINAL:
         raise UsageError(f"--{kind.value} {of}: no such entry; `headway journal` lists them")
     if kind is Kind.APPROVE and entry.who.strip().casefold() == who.strip().casefold():
         raise UsageError(f"--approve {of}: {who} wrote it; a second person has to approve")
     written = Journal(site).append(kind, who, why or kind.value, entry.scope, of=of)
     _print_written(site, written, entry)
 
+
+_FINAL = (Kind.DECISION, Kind.NOTE, Kind.APPROVE, Kind.REVOKE)
+"""Kinds of entries that say something once, and are not in force for a time."""
 
 _JOURNAL = ("id", "at", "kind", "scope", "who", "why", "status", "of", "body")
 
@@ -324,7 +393,7 @@ def _print_journal(site: Home, how: Format) -> None:
             "scope": str(entry.scope),
             "who": entry.who,
             "why": entry.why,
-            "status": rulings.status(entry, at_us),
+            "status": "recorded" if entry.kind in _FINAL else rulings.status(entry, at_us),
             "of": entry.of,
             "body": dict(entry.body),
         }
@@ -359,12 +428,3 @@ def _later(until: str | None) -> int | None:
     if until_us is not None and until_us <= now_us():
         raise UsageError(f"--until {until}: has passed; say a moment still to come")
     return until_us
-
-
-def _check_length(site: Home, until_us: int | None) -> None:
-    longest_us = site.policy().decisions.longest_override_us
-    if until_us is not None and until_us - now_us() > longest_us:
-        raise UsageError(
-            f"--until: the policy lets it last {show.duration(longest_us)} at most,"
-            f" that is until {rfc3339((now_us() + longest_us) // US_PER_S * US_PER_S)}"
-        )

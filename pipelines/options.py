@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from metrics.errors import UsageError
-from pipelines.records import BadRecord, time_us
+from answers import moments
 from pipelines.show import Format
 
 HomeOption = Annotated[
@@ -27,10 +26,5 @@ WhyOption = Annotated[str, typer.Option("--why", help="Why, for those who read i
 
 
 def moment_us(text: str | None, option: str = "--as-of") -> int | None:
-    """The moment that an option says, in µs. Raises UsageError."""
-    if text is None:
-        return None
-    try:
-        return time_us(text)
-    except BadRecord as e:
-        raise UsageError(f"{option} {text}: {e}; say it like 2026-10-01T12:00:00Z") from e
+    """The moment that an option says, in µs; None where it was not given. Raises UsageError."""
+    return None if text is None else moments.moment_us(text, option)

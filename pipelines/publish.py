@@ -15,9 +15,13 @@ import pyarrow as pa
 
 import sql
 from answers.clock import now_us
+from answers.facts import Facts
+from answers.freezes import record
 from answers.home import Home
-from answers.mart import CURRENT
+from answers.journal import Journal
+from answers.mart import CURRENT, open_mart
 from metrics.policy import Policy
+from metrics.rulings import Rulings
 from pipelines.warehouse import transaction
 
 KEPT = 5
@@ -38,6 +42,7 @@ TABLES = (
     "rollouts",
     "wait_story",
     "checkpoints",
+    "job_nodes",
     "findings",
     "quarantine",
     "files",
@@ -71,7 +76,19 @@ def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_gi
         Path(f"{unfinished}.wal").unlink(missing_ok=True)
     _point_to(home.mart, final)
     _prune(home.mart, final)
+    if not as_of_given:
+        record_decisions(home, policy)
     return final
+
+
+def record_decisions(home: Home, policy: Policy) -> None:
+    """Append to the journal how the freezes changed with what was just published."""
+    journal = Journal(home)
+    rulings = Rulings(journal.entries(), policy)
+    with open_mart(home) as mart:
+        facts = Facts(mart, policy, rulings.adjustments(now_us()))
+        if facts.data_through_us is not None:
+            record(facts, journal, facts.data_through_us)
 
 
 def _write(con: duckdb.DuckDBPyConnection, published_us: int, as_of_given: bool) -> None:

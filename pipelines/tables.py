@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from answers import questions
 from answers.budgets import Report
 from answers.mart import Meta
-from metrics.budget import Unit
+from metrics.budget import Budget, Unit
 from metrics.conventions import HOUR_US
+from metrics.scope import Scope
 from pipelines.show import bar, console, duration, moment, percent, print_table, reached, text
 
 if TYPE_CHECKING:  # Dagster takes seconds to import: only commands that run it do
@@ -217,28 +218,26 @@ def print_quality(answer: dict[str, Any]) -> None:
     print_table(f"Findings: {len(answer['findings'])}", heads, found)
 
 
-def print_budgets(found: list[Report]) -> None:
+def print_budgets(scope: Scope, found: list[Report]) -> None:
     """Budgets, a row each; whole goodput stands beside the share that is charged."""
     cells = [
         [
-            report.series.slo,
-            str(report.series.scope),
+            report.series.slo
+            if report.series.scope == scope
+            else f"{report.series.slo} {report.series.scope}",
             report.state.value,
-            _counted(report, report.budget.amount.total),
             _counted(report, report.budget.amount.bad),
             _counted(report, report.budget.allowed),
-            _counted(report, report.budget.remaining),
+            _left(report.budget),
             *(_rate(report.burn[span]) for span in ("1d", "30d")),
-            moment(report.exhausted_us)[:16],
-            moment(report.thaw.at_us)[:16] if report.thaw else "–",
+            moment(report.exhausted_us)[5:16] or "–",
+            moment(report.thaw.at_us)[5:16] if report.thaw else "–",
         ]
         for report in found
     ]
     heads = (
         "objective",
-        "scope",
         "state",
-        ">total",
         ">bad",
         ">allowed",
         ">left",
@@ -247,7 +246,7 @@ def print_budgets(found: list[Report]) -> None:
         "exhausted",
         "thaws",
     )
-    print_table("Budgets over 30 days", heads, cells)
+    print_table(f"Budgets of {scope} over 30 days", heads, cells)
     out = console()
     for report in found:
         if report.series.measure == "goodput" and report.budget.amount.total:
@@ -275,8 +274,8 @@ def _print_goodput(report: Report) -> None:
     between = found["between_interruptions_us"]
     out = console()
     out.print(
-        f"goodput of {report.series.scope}: whole {percent(found['goodput'])}, but for what is not"
-        f" charged to the platform {percent(found['platform_goodput'])};"
+        f"goodput of {report.series.scope}: whole {percent(found['goodput'])}, with the platform's"
+        f" losses alone {percent(found['platform_goodput'])};"
         f" {found['jobs_within']} of {found['jobs']} large jobs within their own budget",
         markup=False,
     )
@@ -286,6 +285,11 @@ def _print_goodput(report: Report) -> None:
             f"an interruption every {duration(between)} of a job's wall-clock: each minute of"
             f" restart costs {cost * 100:.4f} % of goodput"
         )
+
+
+def _left(budget: Budget) -> str:
+    share = budget.remaining_share
+    return "–" if share is None else f"{float(share) * 100:.0f} %"
 
 
 def _counted(report: Report, amount: int) -> str:
@@ -342,3 +346,42 @@ def print_journal(rows: list[dict[str, Any]]) -> None:
         for row in rows
     ]
     print_table(f"Journal: {len(rows) or 'nothing'}", heads, cells)
+
+
+def print_preview(answer: dict[str, Any]) -> None:
+    """What a change would cost, whether it freezes, and when it would be cheaper."""
+    jobs = [
+        [
+            row["job"],
+            str(row["gpus"]),
+            duration(row["restart_us"]) if row["restart_us"] is not None else "not measured",
+            duration(row["checkpoint_interval_us"]),
+            duration(row["lost_us"]),
+        ]
+        for row in answer["jobs"]
+    ]
+    heads = ("job", ">GPUs", ">its restarts take", ">checkpoint every", ">would lose")
+    print_table(f"Running on these nodes: {len(jobs) or 'no job'}", heads, jobs)
+    budgets = [
+        [
+            row["slo"],
+            row["scope"],
+            row["state"],
+            _left_of(row["unit"], row["remaining"]),
+            _left_of(row["unit"], row["remaining_after"]),
+            "exhausts it" if row["exhausts"] else "–",
+        ]
+        for row in answer["budgets"]
+    ]
+    columns = ("objective", "scope", "state", ">left before", ">left after", "")
+    print_table("Gating budgets", columns, budgets)
+    out = console()
+    verdict = "would freeze rollouts" if answer["would_freeze"] else "would not freeze rollouts"
+    out.print(f"{answer['change']} on {', '.join(answer['nodes'])} {verdict}", markup=False)
+    hours = ", ".join(str(row["hour"])[:16] for row in answer["cheapest_hours"])
+    out.print(f"least running work in the coming week (UTC): {hours}")
+    out.print(f"at {answer['at']}, data through {answer['data_through']}", style="dim")
+
+
+def _left_of(unit: str, amount: int) -> str:
+    return f"{amount:,}" if unit == Unit.COUNT else f"{round(Fraction(amount, HOUR_US)):,} GPU-h"

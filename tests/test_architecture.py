@@ -32,6 +32,7 @@ def imported_by(package: str) -> set[str]:
         ("sql", {"sql"}),
         ("answers", {"metrics", "sql", "answers"}),
         ("pipelines", {"metrics", "sql", "answers", "pipelines"}),
+        ("app", {"metrics", "sql", "answers", "app"}),
     ],
 )
 def test_a_package_imports_only_those_below_it(package: str, may_import: set[str]) -> None:

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 BLOCK = re.compile(r"```console\n\$ (headway [^\n]*)\n(.*?)```", re.DOTALL)
 TEXT = README.read_text(encoding="utf-8")
+DECIDED = {"gate": (1, 3)}
+"""Exit codes besides 0 that are answers."""
 UPDATE = os.environ.get("HEADWAY_UPDATE_README") == "1"
 
 
@@ -31,7 +33,7 @@ def headway(arguments: list[str], home: Path) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, *DECIDED.get(arguments[0], ())), done.stderr
     return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
 
 

@@ -25,10 +25,10 @@ def page() -> None:
     frame.head(
         seen,
         f"{format.percent(Fraction(sums['useful'], whole))} of allocated GPU time is useful",
-        f"Jobs held {format.gpu_hours(whole)} in 30 days; {format.gpu_hours(sums['lost'])} were lost"
-        f" (about {format.count(lost)} {price.currency} at {price.per_gpu_hour} a GPU-hour). This is"
-        " for planning: utilization is never an objective, as maximising it removes the reserves"
-        " that every objective lives on.",
+        f"Jobs held {format.gpu_hours(whole)} in 30 days; {format.gpu_hours(sums['lost'])} were"
+        f" lost (about {format.count(lost)} {price.currency} at {price.per_gpu_hour} a GPU-hour)."
+        " This is for planning: utilization is never an objective, as maximising it removes the"
+        " reserves that every objective lives on.",
         with_scope=False,
     )
     st.header("GPUs that jobs held, by day", anchor=False)

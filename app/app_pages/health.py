@@ -42,9 +42,7 @@ def show_holes(seen: View, lacking: list[dict[str, object]]) -> None:
             for row in lacking[:100]
         ]
     )
-    st.markdown(
-        "To close the hole record a step record for each step: `job, attempt, step, ts, duration_s`."
-    )
+    st.markdown("To close the hole record for each step: `job, attempt, step, ts, duration_s`.")
 
 
 def show_unattributed(seen: View) -> None:

@@ -1,4 +1,4 @@
-"""My job: its goodput, where the rest went, and whether that was the platform's doing or its own."""
+"""My job: its goodput, where the rest went, and whether that was the platform's doing."""
 
 from fractions import Fraction
 from typing import Any
@@ -311,8 +311,8 @@ def show_steps(seen: View, name: str) -> None:
     frame.show(steps.drawing(bins, typical_us, seen.theme, name), key="steps")
     slow = seen.published.read(jobs.slow_us, name)
     st.caption(
-        f"Line: median. Band: p10 to p90. ▲ the longest steps of more than twice the median. Below: waiting"
-        f" for stragglers. Slow steps took {format.duration(slow)} beyond their baseline."
+        f"Line: median. Band: p10 to p90. ▲ the longest steps of more than twice the median. Below:"
+        f" waiting for stragglers. Slow steps took {format.duration(slow)} beyond their baseline."
     )
     rows = seen.published.read(jobs.stragglers, name)
     if rows:

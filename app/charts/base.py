@@ -8,7 +8,7 @@ in the browser: what depends on it is an expression of `width`.
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 
@@ -22,6 +22,7 @@ ROW = 32
 
 FONT = "Source Sans, Source Sans 3, Source Sans Pro, sans-serif"
 
+Align = Literal["left", "center", "right"]
 Rows = Sequence[Mapping[str, Any]]
 Spec = dict[str, Any]
 
@@ -100,7 +101,7 @@ def row_y(field_: str = "row") -> alt.Y:
 
 
 def row_text(
-    name: str, text: str, x: alt.ExprRef | int, align: str, theme: Theme, *, color: str = ""
+    name: str, text: str, x: alt.ExprRef | int, align: Align, theme: Theme, *, color: str = ""
 ) -> list[alt.Chart]:
     """A column of texts beside (on a phone above) the bars; bold where `bold` is 1."""
     return [
@@ -139,14 +140,13 @@ def bar_offsets(thick: int = 18) -> dict[str, Any]:
     return {"yOffset": narrow(17, edge), "y2Offset": narrow(-2, -edge)}
 
 
-def utc_x(field_: str = "at", **axis: Any) -> alt.X:
+def utc_x(field_: str = "at", **scale: Any) -> alt.X:
     """A moment in ms UTC."""
-    shown = alt.Axis(format="%-d %b", tickCount=narrow(4, 8), grid=False, title=None, **axis)
     return alt.X(
         field_,
         type="temporal",
-        axis=shown,
-        scale=alt.Scale(type="utc", nice=False),
+        axis=alt.Axis(format="%-d %b", tickCount=narrow(4, 8), grid=False, title=None),
+        scale=alt.Scale(type="utc", nice=False, **scale),
     )
 
 

@@ -1,4 +1,4 @@
-"""A job's life: its attempts, progress and interruptions, work done again, windows, loss by time."""
+"""A job's life: attempts, progress and interruptions, work done again, windows, loss by time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -188,11 +188,7 @@ def _px(field: str = "y") -> alt.Y:
 
 
 def _x(field: str = "at") -> alt.X:
-    x = base.utc_x(field)
-    x.scale = alt.Scale(
-        type="utc", nice=False, range=[base.narrow(0, LEFT), alt.ExprRef("width - 2")]
-    )
-    return x
+    return base.utc_x(field, range=[base.narrow(0, LEFT), alt.ExprRef("width - 2")])
 
 
 @cache
@@ -226,7 +222,7 @@ def _template(name: str) -> base.Spec:
 
 
 def _lane(name: str, top: int, height: int, **mark: Any) -> alt.Chart:
-    return (
+    lane: alt.Chart = (
         base.data(name)
         .mark_rect(strokeWidth=1.2, **mark)
         .encode(
@@ -239,6 +235,7 @@ def _lane(name: str, top: int, height: int, **mark: Any) -> alt.Chart:
             tooltip=base.tip("what|What", "cause|Cause", "exact|For", "when|From"),
         )
     )
+    return lane
 
 
 def _bands(theme: Theme, tops: list[int]) -> list[alt.Chart]:

@@ -172,11 +172,12 @@ def _template(name: str) -> base.Spec:
         .encode(x=edge_x, y=alt.value(22), y2=alt.value("height"))
         for dash, dashes in ((0, [1, 0]), (1, [4, 3]))
     ]
+    sides: tuple[tuple[int, base.Align, int], ...] = ((0, "right", 2), (1, "left", -2))
     edge_text = [
         edges.transform_filter(f"datum.dash == {dash}")
         .mark_text(baseline="top", align=align, dx=dx, color=theme.ink2)
         .encode(x=edge_x, y=alt.value(4), text=alt.Text("text", type="nominal"))
-        for dash, align, dx in ((0, "right", 2), (1, "left", -2))
+        for dash, align, dx in sides
     ]
     value_x = alt.ExprRef("width")
     return base.build(

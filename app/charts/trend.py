@@ -1,4 +1,4 @@
-"""A number by week for a few groups: dots on lines, the last one named; a limit where there is one."""
+"""A number by week for a few groups: dots on lines, the last one named, and a limit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ def rollouts(mart: Mart, from_us: int) -> list[dict[str, Any]]:
 def planned(mart: Mart, after_us: int, job: str | None = None) -> list[dict[str, Any]]:
     """Announced windows that end after a moment, of all or those that touch a job."""
     rows = mart.rows(
-        "select m.id, m.starts_us, m.ends_us, m.jobs, m.nodes, m.detail, m.cluster from maintenance m"
+        "select m.id, m.starts_us, m.ends_us, m.jobs, m.nodes, m.detail from maintenance m"
         " where m.is_planned and m.ended_us is null"
         "   and coalesce(m.ends_us, m.starts_us + 86400000000) > ?"
         "   and (?::varchar is null or list_contains(m.jobs, ?)"
@@ -45,7 +45,7 @@ def _touches(jobs: list[str] | None, nodes: list[str] | None) -> str:
 
 
 def gpu_days(mart: Mart, from_us: int, to_us: int) -> list[dict[str, Any]]:
-    """GPU-µs by day and kind (useful, lost, without step records), and the day's hours on record."""
+    """GPU-µs by day and kind (useful, lost, without steps), and the day's hours on record."""
     return mart.rows(
         "with known as (select hour_us // 86400000000 * 86400000000 as day_us,"
         "   count(distinct hour_us) as hours from ledger where hour_us >= ? and hour_us < ?"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answers import questions
+from answers import detail, questions
 from answers.budgets import Moment
 from answers.facts import Facts
 from answers.mart import Mart
@@ -17,17 +17,17 @@ def quality(mart: Mart) -> dict[str, Any]:
 def uninstrumented(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
     """Jobs without step records in the window: GPU-µs that no budget knows, the most first."""
     moment = Moment.of(facts, as_of_us)
-    return facts.uninstrumented_jobs(scope, moment.start_us, moment.end_us)
+    return detail.uninstrumented_jobs(facts, scope, moment.start_us, moment.end_us)
 
 
 def unattributed(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
     """Large jobs by charged time that no record explains, with their wall, in GPU-µs."""
     moment = Moment.of(facts, as_of_us)
-    rows = facts.spent_by(
-        "job", scope, moment.start_us, moment.end_us, {"category": "unattributed"}
+    rows = detail.spent_by(
+        facts, "job", scope, moment.start_us, moment.end_us, {"category": "unattributed"}
     )
     span = (moment.start_us, moment.end_us)
-    return [row | {"wall": facts.weighted_wall(row["name"], *span)} for row in rows[:15]]
+    return [row | {"wall": detail.weighted_wall(facts, row["name"], *span)} for row in rows[:15]]
 
 
 def silent(mart: Mart) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from answers import budgets, freezes
+from answers import budgets, detail, freezes
 from answers.budgets import Moment, Report, Series
 from answers.facts import Facts
 from metrics.budget import PRESENT_BURN, Budget, State, coming
@@ -176,11 +176,11 @@ def spent(
     """What spent the goodput budget, by a dimension, of what fits `only`."""
     report = report_of(facts, scope, as_of_us, "goodput")
     moment, narrowed = report.moment, dict(only)
-    now = facts.spent_by(by, scope, moment.start_us, moment.end_us, narrowed)
+    now = detail.spent_by(facts, by, scope, moment.start_us, moment.end_us, narrowed)
     past_us = moment.start_us - (moment.end_us - moment.start_us)
     before = {
         row["name"]: row["lost"]
-        for row in facts.spent_by(by, scope, past_us, moment.start_us, narrowed)
+        for row in detail.spent_by(facts, by, scope, past_us, moment.start_us, narrowed)
     }
     rows = tuple((r["name"], r["lost"], r["again"], before.get(r["name"], 0)) for r in now)
     return Spent(rows, report.budget.allowed, report.series.unit.value)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from answers import budgets, questions
+from answers import budgets, detail, questions
 from answers.budgets import Report
 from answers.facts import Facts
 from answers.mart import Mart
@@ -64,7 +64,7 @@ def wall(facts: Facts, job: str) -> Wall | None:
     if found is None or not found["wall_us"] or not found["instrumented"]:
         return None
     sums: dict[tuple[str, str], list[int]] = {}
-    for row in facts.losses_of(job):
+    for row in detail.losses_of(facts, job):
         charge = facts.policy.charged_to(
             row["category"], row["component"], row["cause"], found["tier"]
         )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from answers import detail
 from answers.budgets import Moment
 from answers.facts import Facts
 from metrics.objectives import standing
@@ -9,11 +10,11 @@ from metrics.scope import Scope
 
 
 def checkpoints(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
-    """Each large run of the window, whether it kept the promise, and what proves its checkpoints."""
+    """Each large run of the window, whether it kept the promise, and what proves it."""
     moment = Moment.of(facts, as_of_us)
     names = facts.large_runs(scope, moment.end_us)
     broken = {b.job for b in standing(facts.breaches, moment.start_us, moment.end_us)}
-    known = {row["job"]: row for row in facts.checkpoints()}
+    known = {row["job"]: row for row in detail.checkpoints(facts)}
     found = [_run(facts, name, known.get(name, {}), name in broken) for name in names]
     return sorted(
         found,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from answers import detail
 from answers.budgets import Moment
 from answers.facts import APART_CAUSES, Facts
 from metrics.conventions import HOUR_US
@@ -21,7 +22,7 @@ QUANTILES = (50, 90, 95, 99)
 
 @dataclass(frozen=True)
 class Spread:
-    """Of a group of spans in µs: how many, how many have not ended, quantiles (None: not reached)."""
+    """A group of spans in µs: how many, how many have not ended, quantiles (None: not reached)."""
 
     label: str
     spans: tuple[Span, ...]
@@ -72,7 +73,7 @@ def window(facts: Facts, as_of_us: int) -> tuple[int, int]:
 
 def restarts(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
     """Restarts of large jobs in the window, newest first, but those of the job's own doing."""
-    rows = facts.restart_rows(scope, *window(facts, as_of_us))
+    rows = detail.restart_rows(facts, scope, *window(facts, as_of_us))
     return [row for row in rows if row["cause"] not in APART_CAUSES]
 
 
@@ -115,12 +116,12 @@ def by_week(
 
 def waits(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
     """Queue waits in the window."""
-    return facts.wait_rows(scope, *window(facts, as_of_us))
+    return detail.wait_rows(facts, scope, *window(facts, as_of_us))
 
 
 def reasons(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
     """What waits in the window were spent on."""
-    return facts.wait_reasons(scope, *window(facts, as_of_us))
+    return detail.wait_reasons(facts, scope, *window(facts, as_of_us))
 
 
 def by_tier(facts: Facts, scope: Scope, as_of_us: int) -> list[Spread]:

@@ -1,0 +1,54 @@
+"""The Prometheus rules: thresholds worked out by hand, names that the gate exposes."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from answers.rules import rate_hours, rules
+from metrics.policy import load_policy
+
+POLICY = load_policy(None)
+ALERTS: dict[str, Any] = {
+    rule["alert"]: rule
+    for group in yaml.safe_load(rules(POLICY))["groups"]
+    for rule in group["rules"]
+    if "alert" in rule
+}
+
+
+def test_a_page_for_goodput_compares_with_factor_times_what_is_allowed() -> None:
+    # 7.2 and 6, times 0.1.
+    assert ALERTS["ErrorBudgetBurn_goodput_page"]["expr"] == (
+        '(slo:sli_error:ratio_rate1h{sloth_slo="goodput"} >= 0.72'
+        ' and slo:sli_error:ratio_rate1h{sloth_slo="goodput"} >= 0.72)'
+        ' or (slo:sli_error:ratio_rate6h{sloth_slo="goodput"} >= 0.6'
+        ' and slo:sli_error:ratio_rate1h{sloth_slo="goodput"} >= 0.6)'
+    )
+
+
+def test_a_ticket_for_short_jobs_compares_with_their_own_target() -> None:
+    # 3 and 1, times 0.05.
+    expr = ALERTS["ErrorBudgetBurn_short_job_success_ticket"]["expr"]
+    assert re.findall(r">= ([\d.]+)", expr) == ["0.15", "0.15", "0.05", "0.05"]
+
+
+def test_no_threshold_is_out_of_reach() -> None:
+    told = [float(n) for rule in ALERTS.values() for n in re.findall(r">= ([\d.]+)", rule["expr"])]
+    assert told
+    assert max(told) < 1
+
+
+def test_every_span_that_a_rule_asks_for_is_exposed() -> None:
+    assert rate_hours(POLICY) == (1, 2, 6, 24, 72, 720)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_takes_the_rules(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(rules(POLICY), encoding="utf-8")
+    subprocess.run(["promtool", "check", "rules", str(file)], check=True)
