@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -12,10 +11,11 @@ import streamlit as st
 from answers.budgets import Moment, check_scope
 from answers.clock import now_us
 from answers.facts import Facts
+from answers.moments import moment_us
 from app import address, format, store
 from app.charts.base import Drawing
 from metrics.conventions import US_PER_S
-from metrics.errors import HeadwayError, NothingPublished, UsageError
+from metrics.errors import HeadwayError, NothingPublished
 from metrics.scope import Scope
 
 LOOKS_EVERY_S = 15
@@ -88,15 +88,7 @@ def _known(facts: Facts, scope: Scope) -> None:
 
 def _pinned() -> int | None:
     text = address.get("as_of")
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError as e:
-        raise UsageError(f"as_of={text}: say it like 2026-10-31T14:00:00Z") from e
-    if at.tzinfo is None:
-        raise UsageError(f"as_of={text}: say its offset, like 2026-10-31T14:00:00Z")
-    return int(at.timestamp() * US_PER_S)
+    return None if text is None else moment_us(text, "as_of")
 
 
 def _empty() -> None:

@@ -1,4 +1,4 @@
-"""Starting what `app` serves, as processes of their own: the two packages import each other nowhere."""
+"""Starting what `app` serves, as processes: the two packages import each other nowhere."""
 
 import importlib.util
 import os
@@ -43,5 +43,7 @@ def _environment(home: Home) -> dict[str, str]:
 def _app_folder() -> Path:
     found = importlib.util.find_spec("app")
     if found is None or not found.submodule_search_locations:
-        raise HeadwayError("the pages are not installed here; `make demo` builds all that is needed")
+        raise HeadwayError(
+            "the pages are not installed here; `make demo` builds all that is needed"
+        )
     return Path(next(iter(found.submodule_search_locations)))

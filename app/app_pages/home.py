@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import streamlit as st
 
-from answers.moments import rfc3339
+from answers.moments import moment_us, rfc3339
 from app import address, format, frame
 from app.charts import budget, spend
 from app.frame import View
@@ -288,33 +288,53 @@ def show_counts(seen: View, cards: list[home.Card]) -> None:
             frame.show(spend.drawing(spent, seen.theme, title), key=f"counts-{card.key}")
 
 
-def show_preview(seen: View, cards: list[home.Card]) -> None:
-    """What a planned change would cost of the goodput budget."""
-    goodput = next((card for card in cards if card.slo == "goodput"), None)
-    if goodput is None or not goodput.allowed:
-        st.caption("A preview needs a goodput budget: none is known here.")
+def show_preview(seen: View) -> None:
+    """What a change of some nodes would cost, who would feel it, and cheaper hours."""
+    known = seen.published.ask(home.nodes)
+    if not known:
+        st.caption("A preview needs nodes: no allocation on record names any.")
         return
-    one, two, three = st.columns(3)
+    one, two, three = st.columns([2, 3, 1])
     change = one.selectbox(
         "Change", seen.published.policy.changes.known, format_func=lambda c: c.replace("_", " ")
     )
-    gpus = two.number_input("GPUs of running jobs that stop", min_value=0, value=256, step=8)
-    minutes = three.number_input("Minutes until they make steps again", min_value=0, value=45)
-    lost = int(gpus) * int(minutes) * format.MINUTE_US
-    after = seen.published.ask(home.preview, seen.scope, seen.shown_us, lost)
-    share = Fraction(lost, goodput.allowed)
-    st.markdown(
-        f"It would cost **{format.gpu_hours(lost)}**, {format.percent(share)} of the goodput"
-        f" budget, and leave **{format.percent(after.remaining_share)}** (now"
-        f" {format.percent(goodput.left)})."
-        + (" That alone would freeze rollouts." if _newly(goodput, after.is_exhausted) else "")
+    nodes = two.multiselect("Nodes", known, default=known[:1], max_selections=200)
+    minutes = int(three.number_input("Minutes away", min_value=1, value=45))
+    if not nodes:
+        st.caption("Choose the nodes that it takes.")
+        return
+    asked = (change, tuple(nodes), minutes * format.MINUTE_US, seen.shown_us)
+    found = seen.published.ask(home.preview, *asked)
+    goodput = next((row for row in found["budgets"] if row["slo"] == "goodput"), None)
+    lost = goodput["remaining"] - goodput["remaining_after"] if goodput else 0
+    verdict = "**It alone would freeze rollouts.**" if found["would_freeze"] else ""
+    left = (
+        f" The fleet’s goodput budget would go from {format.gpu_hours(goodput['remaining'])} to"
+        f" {format.gpu_hours(goodput['remaining_after'])}."
+        if goodput
+        else ""
     )
-    scope = f" --scope {seen.scope}" if str(seen.scope) != "fleet" else ""
-    st.code(f"headway gate --change {change}{scope}", language="sh")
-
-
-def _newly(card: home.Card, is_exhausted: bool) -> bool:
-    return is_exhausted and card.state is State.WITHIN
+    st.markdown(
+        f"It would stop {format.plural(len(found['jobs']), 'job')} and cost"
+        f" **{format.gpu_hours(lost)}** of budget.{left} {verdict}"
+    )
+    frame.table(
+        [
+            {
+                "Job": row["job"],
+                "GPUs": row["gpus"],
+                "Would lose": format.duration(row["lost_us"]),
+                "Its last restarts took": format.duration(row["restart_us"]),
+                "Checkpoint interval": format.duration(row["checkpoint_interval_us"]),
+            }
+            for row in found["jobs"]
+        ]
+    )
+    hours = [moment_us(row["hour"]) for row in found["cheapest_hours"][:3]]
+    if hours:
+        st.markdown("Cheapest hours: " + ", ".join(format.moment(us, seen.zone) for us in hours))
+    said = f"headway preview --change {change} --nodes {','.join(nodes)} --minutes {minutes}"
+    st.code(said, language="sh")
 
 
 def show_windows(seen: View) -> None:
@@ -382,7 +402,7 @@ def page() -> None:
     show_spent(seen, cards)
     show_counts(seen, cards)
     st.header("Preview a change", anchor=False)
-    show_preview(seen, cards)
+    show_preview(seen)
     st.header("Planned maintenance", anchor=False)
     show_windows(seen)
     st.header("Decision record", anchor=False)

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import address, format, frame
+from app import address, format, frame, writing
 from app.charts import life, phases, steps, waterfall
 from app.charts.waterfall import Wall
 from app.frame import View
@@ -283,6 +283,8 @@ def show_restarts(seen: View, name: str) -> None:
     drawn = phases.Restart("", row["components"], row["age_us"], row["outcome"], row["again_us"])
     title = f"Restart {number} of {name}"
     frame.show(phases.zoomed(drawn, seen.theme, limit_us, title), key="restart-zoom")
+    with st.expander("It had another cause? Re-attribute it"):
+        writing.reattribute_form(name, row["detected_us"])
     frame.numbers(
         [
             {

@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from answers import budgets, detail, freezes
+from answers import preview as previews
 from answers.budgets import Moment, Report, Series
 from answers.facts import Facts
-from metrics.budget import PRESENT_BURN, Budget, State, coming
+from metrics.budget import PRESENT_BURN, State, coming
 from metrics.freeze import Standing
 from metrics.scope import Scope
 
@@ -198,11 +199,16 @@ def spent_events(facts: Facts, scope: Scope, as_of_us: int, key: str, by: str) -
     return Spent(rows, report.budget.allowed, report.series.unit.value)
 
 
-def preview(facts: Facts, scope: Scope, as_of_us: int, gpu_us: int) -> Budget:
-    """The goodput budget, had the scope lost that much more at once."""
-    report = report_of(facts, scope, as_of_us, "goodput")
-    amount = report.budget.amount
-    return Budget(type(amount)(amount.total, amount.bad + gpu_us), report.series.target)
+def nodes(facts: Facts) -> list[str]:
+    """Every node that an allocation names."""
+    return sorted(facts.nodes())
+
+
+def preview(
+    facts: Facts, change: str, nodes: tuple[str, ...], away_us: int, at_us: int
+) -> dict[str, Any]:
+    """What a change of those nodes would cost (see answers.preview)."""
+    return previews.preview(facts, change, list(nodes), away_us, at_us)
 
 
 def goodput(facts: Facts, scope: Scope, as_of_us: int) -> dict[str, Any]:
