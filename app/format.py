@@ -87,6 +87,8 @@ def count(number: int) -> str:
 def gpu_hours(gpu_us: int) -> str:
     """GPU-µs as GPU-hours: 59,720 GPU-h; one decimal below a hundred."""
     hours = Fraction(gpu_us, HOUR_US)
+    if not gpu_us:
+        return "0 GPU-h"
     if abs(hours) < 100:
         return f"{float(hours):,.1f}".replace("-", "−") + " GPU-h"
     return f"{count(round(hours))} GPU-h"

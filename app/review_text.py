@@ -23,7 +23,7 @@ def name_of(row: Row) -> str:
 def title(found: Review) -> str:
     """The verdict."""
     week = f"Week {int(found.week.name[-2:])}"
-    promised = [row for row in found.missed if row.target == 1]
+    promised = [row for row in found.missed if row.broken is not None]
     missed = [name_of(row).lower() for row in found.missed if row not in promised]
     if promised:
         missed.append("the checkpoint promise")
@@ -48,19 +48,34 @@ def sentence(found: Review) -> str:
 
 def objectives(found: Review) -> Rows:
     """Each objective this week, last week, over four weeks."""
-    return [
-        {
-            "Objective": name_of(row),
-            "Target": format.percent(row.target, 0),
-            "This week": format.percent(row.week),
-            "Last week": format.percent(row.last),
-            "Four weeks": format.percent(row.four),
-            "Trend": trend(row),
-            "Budget left": format.percent(row.left) if row.left is not None else "a promise",
-            "State": STATE_BADGES[row.state][1],
-        }
-        for row in found.rows
-    ]
+    return [_promise(row) if row.broken is not None else _objective(row) for row in found.rows]
+
+
+def _objective(row: Row) -> dict[str, str]:
+    return {
+        "Objective": name_of(row),
+        "Target": format.percent(row.target, 0),
+        "This week": format.percent(row.week),
+        "Last week": format.percent(row.last),
+        "Four weeks": format.percent(row.four),
+        "Trend": trend(row),
+        "Budget left": format.percent(row.left),
+        "State": STATE_BADGES[row.state][1],
+    }
+
+
+def _promise(row: Row) -> dict[str, str]:
+    week, last, four = row.broken or (0, 0, 0)
+    return {
+        "Objective": name_of(row),
+        "Target": "none broken",
+        "This week": f"{week} broken",
+        "Last week": f"{last} broken",
+        "Four weeks": f"{four} broken",
+        "Trend": "same" if week == last else "▲ better" if week < last else "▼ worse",
+        "Budget left": "a promise",
+        "State": "Broken" if week else "Kept",
+    }
 
 
 def trend(row: Row) -> str:

@@ -64,25 +64,27 @@ def show_card(card: home.Card, seen: View) -> None:
 
 def title_of(course: home.Course, seen: View) -> str:
     """The answer."""
+    if seen.published.rulings.frozen_by_hand(seen.scope, seen.as_of_us):
+        return "Rollouts are frozen by hand"
     if seen.is_stale:
         return "Whether rollouts may start is unknown"
-    hand = seen.published.rulings.frozen_by_hand(seen.scope, seen.as_of_us)
-    if hand or course.standing is Standing.FROZEN:
+    if course.standing is Standing.FROZEN:
         return "Rollouts are frozen"
     return "Rollouts may start" if course.standing is Standing.OPEN else "Rollouts: unknown"
 
 
 def why(course: home.Course, cards: list[home.Card], seen: View, said: str) -> str:
     """The state, since when, and why, in one sentence."""
+    hand = seen.published.rulings.frozen_by_hand(seen.scope, seen.as_of_us)
+    if hand:
+        icon, word, color = STANDING_BADGES[Standing.FROZEN]
+        return f"{frame.badge(icon, word, color)} {hand.who} froze {hand.scope}: {hand.why}"
     standing = Standing.UNKNOWN if seen.is_stale else course.standing
     icon, word, color = STANDING_BADGES[standing]
     since = ""
     if course.since_us is not None and not seen.is_stale:
         since = f" {format.duration((seen.as_of_us - course.since_us) // HOUR_US * HOUR_US)}"
     state = frame.badge(icon, word + since, color)
-    hand = seen.published.rulings.frozen_by_hand(seen.scope, seen.as_of_us)
-    if hand:
-        return f"{state} {hand.who} froze {hand.scope} by hand: {hand.why}"
     if standing is not Standing.FROZEN:
         return f"{state} {said}"
     held = [card for card in cards if card.slo in course.holding and card.state is State.EXHAUSTED]
@@ -113,6 +115,8 @@ def _thaws(held: list[home.Card]) -> str:
         if any(us is None for us in present)
         else format.moment(max(us for us in present if us is not None))
     )
+    if at == then:
+        return f"Thaws **{at}** if nothing more is lost, and at the burn of the last day too."
     return f"Thaws **{at}** if nothing more is lost, **{then}** at the burn of the last day."
 
 
@@ -221,7 +225,9 @@ def show_spent(seen: View, cards: list[home.Card]) -> None:
         if only and st.button("Back to all", icon=":material/undo:", type="tertiary"):
             address.put(**dict.fromkeys(DRILL))
             st.rerun()
-    st.caption("Solid: down or waiting. Hollow: work done again. Tick: the 30 days before.")
+    st.caption(
+        "Solid: down or waiting. Hollow: work done again. Tick: the 30 days before, where known."
+    )
 
 
 def _bars(seen: View, by: str, only: tuple[tuple[str, str], ...], chosen: str | None) -> None:
@@ -263,7 +269,9 @@ def _bars(seen: View, by: str, only: tuple[tuple[str, str], ...], chosen: str | 
                 if found.allowed
                 else format.UNKNOWN,
                 "Work done again": format.amount(s.again, spent.unit),
-                "30 days before": format.amount(s.before or 0, spent.unit),
+                "30 days before": format.UNKNOWN
+                if s.before is None
+                else format.amount(s.before, spent.unit),
             }
             for s in spenders
         ]

@@ -121,10 +121,10 @@ def cards(seen: View, name: str, facts: dict[str, Any], wall: Wall | None) -> No
                 ("Platform’s share", wall.share_of("platform")),
                 ("Job’s share", wall.share_of("job")),
             ):
-                with st.container(width=230, border=True):
+                with st.container(width=171, border=True):
                     st.metric(label, format.percent(Fraction(us, wall.wall_us)))
                     st.caption(f"{format.duration(us)} of {format.duration(wall.wall_us)}")
-        with st.container(width=230, border=True):
+        with st.container(width=171, border=True):
             _budget_card(seen, name)
 
 

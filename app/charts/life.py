@@ -12,8 +12,9 @@ from app.charts import base
 from app.palette import BY_ID, CAUSE_LABELS, COMPONENT_LABELS, ORDER, THEMES, Theme
 
 LANES = ("Attempt", "Progress", "Work done again", "Windows and phases")
-LANE_PX = (30, 62, 32, 32)
-"""Heights of the lanes in pixels, from the top; the numbers of restarts stand above Progress."""
+LANE_PX = (38, 66, 38, 38)
+BAR_PX = (16, 30, 14, 14)
+"""Heights of the lanes and of their bars in pixels; numbers of restarts stand above Progress."""
 BARS_PX = 150
 LEFT = 132
 MOST_RESTARTS = 60
@@ -54,7 +55,7 @@ def drawing(life: Life, theme: str) -> base.Drawing:
     look = THEMES[theme]
     end_us = max([life.end_us, *(end for _, end, _ in life.planned)])
     tops = [sum(LANE_PX[:place]) for place in range(len(LANE_PX) + 1)]
-    bars, top_us = _bins(life, look, tops[-1] + 22)
+    bars, top_us = _bins(life, look, tops[-1] + 30)
     span = end_us - life.start_us
     return base.Drawing(
         _template(theme),
@@ -66,12 +67,12 @@ def drawing(life: Life, theme: str) -> base.Drawing:
             "windows": _windows(life, look),
             "restarts": _numbers(life, span),
             "bins": bars,
-            "levels": _levels(life, top_us, tops[-1] + 22),
+            "levels": _levels(life, top_us, tops[-1] + 30),
             "lanes": _lanes(life, tops),
             "now": [{"at": base.ms(life.now_us)}],
             "extent": [{"at": base.ms(life.start_us), "to": base.ms(end_us)}],
         },
-        tops[-1] + 22 + BARS_PX,
+        tops[-1] + 30 + BARS_PX,
         _alt(life),
     )
 
@@ -177,9 +178,14 @@ def _levels(life: Life, top_us: int, top: int) -> list[dict[str, Any]]:
 
 def _lanes(life: Life, tops: list[int]) -> list[dict[str, Any]]:
     said = [
-        {"text": lane, "y": tops[place] + LANE_PX[place] - 14} for place, lane in enumerate(LANES)
+        {
+            "text": lane,
+            "y": tops[place + 1] - 4 - BAR_PX[place] // 2,
+            "up": BAR_PX[place] // 2 + (28 if place == 1 else 10),
+        }
+        for place, lane in enumerate(LANES)
     ]
-    said.append({"text": f"Lost per {format.duration(life.bin_us)}", "y": tops[-1] + 14})
+    said.append({"text": f"Lost per {format.duration(life.bin_us)}", "y": tops[-1] + 14, "up": 4})
     return said
 
 
@@ -197,14 +203,20 @@ def _template(name: str) -> base.Spec:
     tops = [sum(LANE_PX[:place]) for place in range(len(LANE_PX) + 1)]
     lanes = (
         base.data("lanes")
-        .mark_text(align="left", baseline="middle", color=theme.ink2, fontSize=base.narrow(11, 12))
+        .mark_text(
+            align="left",
+            baseline="middle",
+            color=theme.ink2,
+            fontSize=base.narrow(11, 12),
+            yOffset=base.narrow("-datum.up", 0),
+        )
         .encode(x=alt.value(2), y=_px(), text=alt.Text("text", type="nominal"))
     )
     extent = base.data("extent").mark_rule(opacity=0).encode(x=_x(), x2="to", y=alt.value(1))
     now = (
         base.data("now")
         .mark_rule(color=theme.ink2, strokeDash=[2, 2])
-        .encode(x=_x(), y=alt.value(0), y2=alt.value(tops[-1] + 22 + BARS_PX))
+        .encode(x=_x(), y=alt.value(0), y2=alt.value(tops[-1] + 30 + BARS_PX))
     )
     levels = [
         base.data("levels")
@@ -239,7 +251,7 @@ def _lane(name: str, top: int, height: int, **mark: Any) -> alt.Chart:
 
 
 def _bands(theme: Theme, tops: list[int]) -> list[alt.Chart]:
-    attempts = _lane("attempts", tops[0] + 10, 16)
+    attempts = _lane("attempts", tops[1] - 4 - BAR_PX[0], BAR_PX[0])
     numbers = (
         base.data("attempts")
         .transform_calculate(mid="(datum.at + datum.to) / 2")
@@ -249,16 +261,22 @@ def _bands(theme: Theme, tops: list[int]) -> list[alt.Chart]:
             fontWeight="bold",
             fontSize=base.narrow(0, 12),
         )
-        .encode(x=_x("mid"), y=alt.value(tops[0] + 18), text=alt.Text("text", type="nominal"))
+        .encode(
+            x=_x("mid"),
+            y=alt.value(tops[1] - 4 - BAR_PX[0] // 2),
+            text=alt.Text("text", type="nominal"),
+        )
     )
     return [
         attempts,
         numbers,
-        _lane("progress", tops[1] + 30, 30),
-        _lane("stretches", tops[1] + 30, 30),
-        _lane("again", tops[2] + 12, 14, fillOpacity=theme.hollow),
-        _lane("windows", tops[3] + 12, 14).transform_filter("datum.kind == 'past'"),
-        _lane("windows", tops[3] + 12, 14, fillOpacity=0).transform_filter(
+        _lane("progress", tops[2] - 4 - BAR_PX[1], BAR_PX[1]),
+        _lane("stretches", tops[2] - 4 - BAR_PX[1], BAR_PX[1]),
+        _lane("again", tops[3] - 4 - BAR_PX[2], BAR_PX[2], fillOpacity=theme.hollow),
+        _lane("windows", tops[4] - 4 - BAR_PX[3], BAR_PX[3]).transform_filter(
+            "datum.kind == 'past'"
+        ),
+        _lane("windows", tops[4] - 4 - BAR_PX[3], BAR_PX[3], fillOpacity=0).transform_filter(
             "datum.kind == 'planned'"
         ),
     ]
@@ -269,9 +287,9 @@ def _restarts(theme: Theme, tops: list[int]) -> list[alt.Chart]:
     return [
         restarts.mark_point(
             shape="triangle-down", filled=True, color=theme.ink, size=40, opacity=1
-        ).encode(x=_x(), y=alt.value(tops[1] + 24)),
+        ).encode(x=_x(), y=alt.value(tops[2] - 4 - BAR_PX[1] - 6)),
         restarts.mark_text(baseline="bottom", fontSize=base.narrow(0, 12)).encode(
-            x=_x(), y=alt.value(tops[1] + 19), text=alt.Text("text", type="nominal")
+            x=_x(), y=alt.value(tops[2] - 4 - BAR_PX[1] - 11), text=alt.Text("text", type="nominal")
         ),
     ]
 

@@ -175,7 +175,13 @@ def _template(name: str) -> base.Spec:
     sides: tuple[tuple[int, base.Align, int], ...] = ((0, "right", 2), (1, "left", -2))
     edge_text = [
         edges.transform_filter(f"datum.dash == {dash}")
-        .mark_text(baseline="top", align=align, dx=dx, color=theme.ink2)
+        .mark_text(
+            baseline="top",
+            align=align,
+            dx=dx,
+            color=theme.ink2,
+            fontSize=12 if dash else base.narrow(0, 12),
+        )
         .encode(x=edge_x, y=alt.value(4), text=alt.Text("text", type="nominal"))
         for dash, align, dx in sides
     ]

@@ -144,7 +144,11 @@ def _template(name: str) -> base.Spec:
     ticks = (
         base.data("ticks")
         .mark_tick(
-            orient="vertical", color=theme.ink, thickness=2, size=22, yOffset=base.narrow(23, 16)
+            orient="vertical",
+            color=theme.ink,
+            thickness=2,
+            size=base.narrow(15, 22),
+            yOffset=base.narrow(24, 16),
         )
         .encode(x=base.share_x("x", LEFT, RIGHT), y=base.row_y())
     )

@@ -9,7 +9,7 @@ from answers import budgets, detail, freezes
 from answers import preview as previews
 from answers.budgets import Moment, Report, Series
 from answers.facts import Facts
-from metrics.budget import PRESENT_BURN, State, coming
+from metrics.budget import PRESENT_BURN, WINDOW_US, State, coming
 from metrics.freeze import Standing
 from metrics.scope import Scope
 
@@ -114,7 +114,7 @@ def course(facts: Facts, scope: Scope, as_of_us: int) -> Course:
 def _within(
     spans: list[tuple[int, int, Standing]], wanted: Standing, start_us: int, end_us: int
 ) -> tuple[tuple[int, int], ...]:
-    ends = [span[0] for span in spans[1:]] + [end_us]
+    ends = [*(span[0] for span in spans[1:]), end_us][: len(spans)]
     return tuple(
         (max(from_us, start_us), to_us)
         for (from_us, _, standing), to_us in zip(spans, ends, strict=True)
@@ -134,7 +134,12 @@ class Line:
 def line(facts: Facts, scope: Scope, as_of_us: int, key: str) -> Line:
     """The line of one objective (a card's key)."""
     report = report_of(facts, scope, as_of_us, key)
-    left = [(at, float(s)) for at, b in report.history if (s := b.remaining_share) is not None]
+    judged = (State.WITHIN, State.EXHAUSTED)
+    left = [
+        (at, float(s))
+        for at, b in report.history
+        if (s := b.remaining_share) is not None and report.series.state(b.amount) in judged
+    ]
     if report.series.measure == "checkpoint_durability":
         return Line(tuple(left), (), ())
     return Line(
@@ -166,7 +171,7 @@ def report_of(facts: Facts, scope: Scope, as_of_us: int, key: str) -> Report:
 class Spent:
     """What spent a budget by one dimension: (name, amount, of it again, in the window before)."""
 
-    rows: tuple[tuple[str, int, int, int], ...]
+    rows: tuple[tuple[str, int, int, int | None], ...]
     allowed: int
     unit: str
 
@@ -183,7 +188,11 @@ def spent(
         row["name"]: row["lost"]
         for row in detail.spent_by(facts, by, scope, past_us, moment.start_us, narrowed)
     }
-    rows = tuple((r["name"], r["lost"], r["again"], before.get(r["name"], 0)) for r in now)
+    # A window before the first record says nothing of what was lost in it.
+    known = facts.first_hour_us is not None and facts.first_hour_us < past_us + WINDOW_US // 2
+    rows = tuple(
+        (r["name"], r["lost"], r["again"], before.get(r["name"], 0) if known else None) for r in now
+    )
     return Spent(rows, report.budget.allowed, report.series.unit.value)
 
 

@@ -71,10 +71,14 @@ class Row:
     total: int
     unit: str
     is_over_cautious: bool
+    broken: tuple[int, int, int] | None
+    """Of a promise: how often it was broken this week, last week, in four weeks."""
 
     @property
     def is_missed(self) -> bool:
-        """Whether the week alone missed the target."""
+        """Whether the week alone missed the target, or broke the promise."""
+        if self.broken is not None:
+            return self.broken[0] > 0
         return self.week is not None and self.week < self.target
 
 
@@ -138,6 +142,9 @@ def review(facts: Facts, scope: Scope, week_name: str) -> Review:
 def _row(report: Report, week: Week) -> Row:
     series, entries = report.series, report.series.entries
     this = amount(entries, week.end_us, WEEK_H)
+    last = amount(entries, week.start_us, WEEK_H)
+    four = amount(entries, week.end_us, 4 * WEEK_H)
+    is_promise = series.measure == "checkpoint_durability"
     return Row(
         series.slo,
         series.scope.tier if series.slo == "queue-wait" else None,
@@ -145,12 +152,13 @@ def _row(report: Report, week: Week) -> Row:
         report.state,
         report.budget.remaining_share,
         _good(this),
-        _good(amount(entries, week.start_us, WEEK_H)),
-        _good(amount(entries, week.end_us, 4 * WEEK_H)),
+        _good(last),
+        _good(four),
         this.bad,
         this.total,
         series.unit.value,
         report.is_over_cautious,
+        (this.bad, last.bad, four.bad) if is_promise else None,
     )
 
 
