@@ -42,7 +42,9 @@ def show_card(card: home.Card, seen: View) -> None:
     """One objective at a look."""
     with st.container(border=True, height="stretch"):
         rate = card.burn.get(PRESENT_BURN)
-        told = f"burn {format.burn(rate)} over 1 d" if rate is not None else "no burn known"
+        told = f"burn {format.burn(rate)} over 1 d" if rate is not None else "nothing in 1 d"
+        if not card.total:
+            told = "no data in 30 d"
         if card.left is None and card.total:
             told = f"of {format.plural(card.total, 'large run')}"
         st.metric(

@@ -128,8 +128,7 @@ def page() -> None:
         f"Of {format.plural(spread.count, 'restart')} of large jobs in 30 days"
         f" **{format.count(spread.over)}** took {format.duration(limit_us)} or longer (target:"
         f" 90 % in less). p50 **{reached(spread, 50)}**, p90 **{reached(spread, 90)}**;"
-        f" {format.plural(spread.waiting, 'one has', f'{spread.waiting} have').partition(' ')[2]}"
-        " not recovered."
+        f" {format.count(spread.waiting) if spread.waiting else 'none'} of them not recovered."
     )
     frame.head(seen, title(spread, rows), sentence)
     st.header("How long restarts took", anchor=False)

@@ -62,7 +62,7 @@ def drawing(curves: Sequence[Curve], theme: str, title: str, target: float) -> b
         },
         HEIGHT,
         _alt(curves, title),
-        {"low": low_s, "high": high_s},
+        {"low": low_s, "high": high_s, "ticks": [s for s in LOG_TICKS_S if low_s <= s <= high_s]},
     )
 
 
@@ -103,7 +103,7 @@ def _alt(curves: Sequence[Curve], title: str) -> str:
 @cache
 def _template(name: str) -> base.Spec:
     theme = THEMES[name]
-    return base.build(theme, _layers(theme), {"low": 1, "high": 604800})
+    return base.build(theme, _layers(theme), {"low": 1, "high": 604800, "ticks": []})
 
 
 def _x() -> alt.X:
@@ -117,7 +117,7 @@ def _x() -> alt.X:
         scale=alt.Scale(
             type="log", domain=[alt.ExprRef("low"), alt.ExprRef("high")], nice=False, clamp=True
         ),
-        axis=alt.Axis(values=list(LOG_TICKS_S), labelExpr=f"{parts} : ''", labelOverlap=True),
+        axis=alt.Axis(values=alt.ExprRef("ticks"), labelExpr=f"{parts} : ''", labelOverlap=True),
     )
 
 

@@ -10,6 +10,7 @@ import altair as alt
 from app import format
 from app.charts import base
 from app.palette import BY_ID, CAUSE_LABELS, COMPONENT_LABELS, ORDER, THEMES, Theme
+from metrics.conventions import HOUR_US, US_PER_S
 
 LANES = ("Attempt", "Progress", "Work done again", "Windows and phases")
 LANE_PX = (38, 66, 38, 38)
@@ -17,6 +18,12 @@ BAR_PX = (16, 30, 14, 14)
 """Heights of the lanes and of their bars in pixels; numbers of restarts stand above Progress."""
 BARS_PX = 150
 LEFT = 132
+ROUND_US = (
+    60 * US_PER_S,
+    600 * US_PER_S,
+    *(h * HOUR_US for h in (1, 2, 4, 8, 12, 24, 48, 96, 168)),
+)
+"""Levels that the loss by bin may be read off at, in µs."""
 MOST_RESTARTS = 60
 """Above this many restarts their numbers give way to a count."""
 
@@ -170,9 +177,10 @@ def _bins(life: Life, theme: Theme, top: int) -> tuple[list[dict[str, Any]], int
 
 
 def _levels(life: Life, top_us: int, top: int) -> list[dict[str, Any]]:
+    level_us = max((us for us in ROUND_US if us <= top_us), default=top_us)
     return [
-        {"y": top + BARS_PX * (1 - part), "text": format.duration(int(top_us * part))}
-        for part in (1, 0.5)
+        {"y": top + BARS_PX * (1 - us / top_us), "text": format.duration(us)}
+        for us in (level_us, level_us // 2)
     ]
 
 

@@ -44,7 +44,10 @@ def test_a_share_is_never_rounded_to_nothing_or_all(share: float | None, text: s
 def test_printed_parts_add_up_to_the_printed_whole(parts: list[int], unit_us: int) -> None:
     found = format.tenths(parts, unit_us)
     assert sum(found) == round(sum(parts) * 10 / unit_us) or sum(parts) > 2**53
-    assert all(abs(tenth * unit_us / 10 - us) <= unit_us / 10 for tenth, us in zip(found, parts))
+    assert all(
+        abs(tenth * unit_us / 10 - us) <= unit_us / 10
+        for tenth, us in zip(found, parts, strict=True)
+    )
 
 
 def test_gpu_hours_have_their_unit() -> None:
