@@ -115,10 +115,10 @@ class Facts:
     @_kept
     def entries_of_goodput(self, scope: Scope) -> list[Entry]:
         """Wall-clock of large instrumented jobs and their charged loss: GPU-µs, of a job µs."""
-        where, params = _matches(scope)
+        where, params = matches(scope)
         rows = self.mart.rows(
-            f"select hour_us, known_us, {_weighted(scope)} as total,"
-            f" coalesce({_weighted(scope)} filter (charge = 'platform'), 0) as bad"
+            f"select hour_us, known_us, {weighted(scope)} as total,"
+            f" coalesce({weighted(scope)} filter (charge = 'platform'), 0) as bad"
             f" from charged_hours where {where} group by all order by all",
             params,
         )
@@ -127,9 +127,9 @@ class Facts:
     @_kept
     def whole_loss(self, scope: Scope, start_us: int, end_us: int) -> int:
         """All that is not useful, whomever it is charged to, in the unit of the budget."""
-        where, params = _matches(scope)
+        where, params = matches(scope)
         (row,) = self.mart.rows(
-            f"select coalesce({_weighted(scope)}, 0) as lost from charged_hours"
+            f"select coalesce({weighted(scope)}, 0) as lost from charged_hours"
             f" where {where} and category <> 'useful' and known_us <= ?"
             " and hour_us >= ? and hour_us < ?",
             [*params, end_us, start_us, end_us],
@@ -139,7 +139,7 @@ class Facts:
     @_kept
     def within_own_budget(self, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
         """Each large job's wall-clock and charged loss in the span, in µs."""
-        where, params = _matches(scope)
+        where, params = matches(scope)
         return self.mart.rows(
             "select job, sum(us::hugeint) as total,"
             " coalesce(sum(us::hugeint) filter (charge = 'platform'), 0) as bad"
@@ -153,7 +153,7 @@ class Facts:
         self, scope: Scope, start_us: int, end_us: int
     ) -> dict[str, dict[str, int]]:
         """The charged loss by each of DIMENSIONS, the most first."""
-        where, params = _matches(scope)
+        where, params = matches(scope)
         found = {}
         for dimension in DIMENSIONS:
             table, known = ("charged_hours", "known_us <= ?")
@@ -161,7 +161,7 @@ class Facts:
                 table = f"({sql.read('facts/node_losses')})"
                 known = "? > 0"
             rows = self.mart.rows(
-                f"select {dimension} as name, {_weighted(scope)} as lost from {table}"
+                f"select {dimension} as name, {weighted(scope)} as lost from {table}"
                 f" where {where} and charge = 'platform' and {known}"
                 " and hour_us >= ? and hour_us < ? group by all order by lost desc, name",
                 [*params, end_us, start_us, end_us],
@@ -173,9 +173,9 @@ class Facts:
     @_kept
     def unattributed_jobs(self, scope: Scope, start_us: int, end_us: int) -> list[str]:
         """The jobs with charged time that no record explains, the most first."""
-        where, params = _matches(scope)
+        where, params = matches(scope)
         rows = self.mart.rows(
-            f"select job, {_weighted(scope)} as lost from charged_hours where {where}"
+            f"select job, {weighted(scope)} as lost from charged_hours where {where}"
             " and category = 'unattributed' and charge = 'platform' and known_us <= ?"
             " and hour_us >= ? and hour_us < ? group by job order by lost desc, job",
             [*params, end_us, start_us, end_us],
@@ -185,7 +185,7 @@ class Facts:
     @_kept
     def coverage(self, scope: Scope, start_us: int, end_us: int) -> Coverage:
         """The instrumented part of all GPU time in the span."""
-        where, params = _matches(scope, "j")
+        where, params = matches(scope, "j")
         (row,) = self.mart.rows(
             "select coalesce(sum(us::hugeint * weight), 0) as whole,"
             " coalesce(sum(us::hugeint * weight) filter (instrumented), 0) as instrumented"
@@ -274,7 +274,7 @@ class Facts:
     @_kept
     def large_runs(self, scope: Scope, end_us: int) -> set[str]:
         """Large jobs with wall-clock in the window that ends then, instrumented or not."""
-        where, params = _matches(scope, "j")
+        where, params = matches(scope, "j")
         rows = self.mart.rows(
             "select distinct job from ledger join scoped_jobs j using (job)"
             f" where {where} and j.large_us <= ? and hour_us >= ? and hour_us < ?",
@@ -285,7 +285,7 @@ class Facts:
     @_kept
     def between_interruptions(self, scope: Scope, start_us: int, end_us: int) -> int | None:
         """Mean wall-clock in µs between interruptions of large jobs; None where none came."""
-        where, params = _matches(scope)
+        where, params = matches(scope)
         (row,) = self.mart.rows(
             "select sum(us)::hugeint as wall_us, (select sum(interruptions) from restarts r"
             f"  join scoped_jobs j using (job) where {where} and large_us is not null"
@@ -396,14 +396,14 @@ class Facts:
         )
 
 
-def _matches(scope: Scope, alias: str = "") -> tuple[str, list[Any]]:
+def matches(scope: Scope, alias: str = "") -> tuple[str, list[Any]]:
     """The condition that a row's job fits the scope, and its parameters."""
     named = scope.named()
     prefix = f"{alias}." if alias else ""
     return " and ".join(["true", *(f"{prefix}{key} = ?" for key in named)]), list(named.values())
 
 
-def _weighted(scope: Scope) -> str:
+def weighted(scope: Scope) -> str:
     return "sum(us::hugeint)" if scope.job else "sum(us::hugeint * weight)"
 
 

@@ -59,6 +59,32 @@ def decide(facts: Facts, rulings: Rulings, question: Question) -> dict[str, Any]
     return _Decision(facts, rulings, question).as_json()
 
 
+@dataclass(frozen=True)
+class Permit:
+    """Whether a type of change may start: allow, deny or unknown, by whose override if by one."""
+
+    change: str
+    decision: str
+    passes_always: bool
+    override: Ruling | None
+
+
+def permits(
+    facts: Facts, rulings: Rulings, scope: Scope, as_of_us: int
+) -> tuple[list[Permit], dict[str, Any]]:
+    """A permit for every type of change, and the whole answer for the first that is held."""
+    check_scope(facts, scope)
+    changes = facts.policy.changes
+    asked = _Decision(facts, rulings, Question(changes.known[0], scope, as_of_us))
+    answer = asked.as_json()
+    found = []
+    for change in changes.known:
+        asked.question = Question(change, scope, as_of_us)
+        asked.override = rulings.override(change, scope, as_of_us)
+        found.append(Permit(change, asked.decision(), change in changes.passing, asked.override))
+    return found, answer
+
+
 def unknown(question: Question, why: str) -> dict[str, Any]:
     """The answer where nothing can be read at all."""
     return {

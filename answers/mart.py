@@ -59,27 +59,34 @@ def open_mart(home: Home) -> Iterator[Mart]:
 
     Raises NothingPublished where there is none, HeadwayError where it cannot be read.
     """
-    con = _connect(home)
+    _, con = connect(home)
     try:
         yield Mart(con)
     finally:
         con.close()
 
 
-def _connect(home: Home) -> duckdb.DuckDBPyConnection:
+def current(home: Home) -> str:
+    """The name of the file that CURRENT names. Raises NothingPublished, OSError."""
     pointer = home.mart / CURRENT
     if not pointer.exists():
         raise NothingPublished(
             f"{home.root}: nothing was published here yet; run `headway ingest PATH`, or say --home"
         )
+    return pointer.read_text(encoding="utf-8").strip()
+
+
+def connect(home: Home) -> tuple[str, duckdb.DuckDBPyConnection]:
+    """The published file's name, and a connection to it that only reads. Raises as `open_mart`."""
     fault: Exception | None = None
     for _ in range(_TRIES):
         # Between the two lines a publication may prune the file: then CURRENT is read again.
         try:
-            name = pointer.read_text(encoding="utf-8").strip()
-            return duckdb.connect(home.mart / name, read_only=True)
+            name = current(home)
+            return name, duckdb.connect(home.mart / name, read_only=True)
         except (OSError, UnicodeDecodeError, duckdb.Error) as e:
             fault = e
     raise HeadwayError(
-        f"{pointer}: names no mart that can be read; `headway refresh` publishes a new one"
+        f"{home.mart / CURRENT}: names no mart that can be read; `headway refresh` publishes a"
+        " new one"
     ) from fault

@@ -8,7 +8,7 @@ ACCOUNTING section 9.
 """
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -195,15 +195,24 @@ def thaw(
     The coming hours hold what the last 24 held on average, at that burn rate.
     """
     hourly_total = Fraction(amount(entries, end_us, 24).total, 24)
-    hourly_bad = burn * (1 - target) * hourly_total
-    recorded = rolling(entries, end_us, end_us + WINDOW_US)
-    for hours, rolled in enumerate(recorded):
-        total = rolled.total + hours * hourly_total
-        bad = rolled.bad + hours * hourly_bad
-        allowance = (1 - target) * total
+    for at_us, allowance, bad in coming(entries, target, end_us, burn, WINDOW_HOURS):
         if allowance - bad >= level * allowance:
-            return Thaw(end_us + hours * HOUR_US, hourly_total, burn)
+            return Thaw(at_us, hourly_total, burn)
     return Thaw(None, hourly_total, burn)
+
+
+def coming(
+    entries: Sequence[Entry], target: Fraction, end_us: int, burn: Fraction, hours: int
+) -> Iterator[tuple[int, Fraction, Fraction]]:
+    """The allowance and what is bad at each of the coming whole hours, the present one first.
+
+    They hold what the last 24 held on average, at that burn rate.
+    """
+    hourly_total = Fraction(amount(entries, end_us, 24).total, 24)
+    hourly_bad = burn * (1 - target) * hourly_total
+    for hour, rolled in enumerate(rolling(entries, end_us, end_us + hours * HOUR_US)):
+        total = rolled.total + hour * hourly_total
+        yield end_us + hour * HOUR_US, (1 - target) * total, rolled.bad + hour * hourly_bad
 
 
 def is_over_cautious(budget: Budget, covers_window: bool, spent: Fraction) -> bool:

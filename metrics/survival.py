@@ -35,6 +35,24 @@ def quantile_us(spans: Sequence[Span], p: Fraction) -> int | None:
     return None
 
 
+@dataclass(frozen=True)
+class Step:
+    """The share of spans that had ended by `age_us`, for drawing."""
+
+    age_us: int
+    share: float
+
+
+def curve(spans: Sequence[Span], most: int = 400) -> list[Step]:
+    """The whole curve of F, thinned to at most `most` steps; the last one is kept."""
+    steps = [
+        Step(age_us, 1 - alive / at_start if at_start else 1.0)
+        for age_us, alive, at_start in _survival(spans)
+    ]
+    every = -(-len(steps) // most) or 1
+    return steps[::every] + (steps[-1:] if steps and (len(steps) - 1) % every else [])
+
+
 def _survival(spans: Sequence[Span]) -> Iterator[tuple[int, int, int]]:
     """Yield (observed time in µs, numerator, denominator of the survival after it)."""
     at_risk = len(spans)

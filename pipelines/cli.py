@@ -19,7 +19,7 @@ from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
 from metrics.policy import load_policy
 from pipelines import decisions, show, tables
-from pipelines.options import FormatOption, HomeOption, JobOption, moment_us
+from pipelines.options import FormatOption, HomeOption, JobOption, ScopeOption, moment_us
 from pipelines.show import Format
 
 app = typer.Typer(
@@ -277,6 +277,33 @@ def up(
 
 
 decisions.add_to(app)
+
+
+@app.command("app")
+def pages(
+    port: Annotated[int, typer.Option("--port", help="The port to listen on.")] = 8501,
+    home: HomeOption = None,
+) -> None:
+    """Show the pages in a browser, from this machine only; HEADWAY_TOKEN lets them write."""
+    from pipelines.served import run_pages
+
+    run_pages(Home.at(home), port)
+
+
+@app.command()
+def review(
+    out: Annotated[Path, typer.Option("--out", help="The folder to write to.")],
+    week: Annotated[
+        str | None, typer.Option("--week", help="Like 2026-W44. Default: the last whole week.")
+    ] = None,
+    scope: ScopeOption = "fleet",
+    home: HomeOption = None,
+) -> None:
+    """Write a week's review as one HTML file and as Markdown, with its charts as SVG."""
+    from pipelines.served import write_review
+
+    for path in write_review(Home.at(home), week, scope, out):
+        print(path)
 
 
 @app.command()

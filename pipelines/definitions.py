@@ -10,19 +10,20 @@ from pipelines.defs.assets import derived, mart, raw_events
 from pipelines.defs.checks import quality
 from pipelines.defs.housekeeping import daily_housekeeping, housekeeping
 from pipelines.defs.inbox import hourly_refresh, inbox_sensor
+from pipelines.defs.reviews import every_monday, review_job, weekly_review
 from pipelines.defs.site import Report, Site
 
 refresh_job = dg.define_asset_job(
     "refresh",
-    selection=dg.AssetSelection.all(),
+    selection=dg.AssetSelection.all() - dg.AssetSelection.assets("weekly_review"),
     description="Ingest the inbox, derive, publish, look at the quality.",
 )
 
 defs = dg.Definitions(
-    assets=[raw_events, derived, mart],
+    assets=[raw_events, derived, mart, weekly_review],
     asset_checks=[quality],
-    jobs=[refresh_job, housekeeping],
-    schedules=[hourly_refresh, daily_housekeeping],
+    jobs=[refresh_job, review_job, housekeeping],
+    schedules=[hourly_refresh, every_monday, daily_housekeeping],
     sensors=[inbox_sensor],
     resources={"site": Site(), "report": Report()},
     loggers={"console": dg.colored_console_logger.configured({"log_level": "WARNING"})},

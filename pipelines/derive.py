@@ -38,6 +38,7 @@ DERIVED = (
     "restarts",
     "queue_waits",
     "wait_parts",
+    "step_hours",
 )
 
 CHECKS = ("job_hours_balance", "no_negative_time", "keys_are_unique")
@@ -201,6 +202,7 @@ class Derivation:
             "insert into changed_hours select job_id, hour_us from fresh_pieces"
             " except from changed_hours"
         )
+        self._step_hours()
 
     def ledger(self) -> None:
         """Write the ledger of the changed hours."""
@@ -257,6 +259,13 @@ class Derivation:
         started = time.perf_counter()
         stage(self)
         return StageReport(name, self._count(table), time.perf_counter() - started)
+
+    def _step_hours(self) -> None:
+        """Sum up how long steps took, of the groups that are new: one never changes."""
+        self.con.execute(
+            "delete from step_hours where group_id not in (select group_id from step_groups)"
+        )
+        self.con.execute(f"insert into step_hours by name {sql.read('marts/step_hours')}")
 
     def _baselines(self) -> None:
         con = self.con

@@ -321,6 +321,23 @@ create table if not exists wait_parts (
   us bigint not null
 );
 
+-- Grain: a step group: how long its steps took (see marts/step_hours). Read by people, not by models.
+create table if not exists step_hours (
+  group_id integer not null,
+  job_id integer not null,
+  attempt integer not null,
+  hour_us bigint not null,
+  steps bigint not null,
+  p10_us bigint not null,
+  median_us bigint not null,
+  p90_us bigint not null,
+  longest_us bigint not null,
+  longest_step bigint not null,
+  loader_us bigint not null,
+  straggler_us bigint not null,
+  straggler_node varchar
+);
+
 -- Grain: a job that has a wall-clock (see marts/goodput).
 create table if not exists goodput (
   job_id integer primary key,

@@ -1,7 +1,9 @@
 """The arrows between the folders, proven by importing each in a process of its own."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +39,29 @@ def imported_by(package: str) -> set[str]:
 )
 def test_a_package_imports_only_those_below_it(package: str, may_import: set[str]) -> None:
     assert imported_by(package) & set(ROOT_PACKAGES) <= may_import
+
+
+def test_pages_import_only_what_the_app_may() -> None:
+    pages = (Path(__file__).parents[1] / "app" / "app_pages").glob("*.py")
+    for page in pages:
+        named = [
+            name
+            for node in ast.walk(ast.parse(page.read_text(encoding="utf-8")))
+            for name in _modules(node)
+        ]
+        assert "pipelines" not in {name.split(".")[0] for name in named}, page.name
+
+
+def _modules(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+def test_nothing_in_the_apps_folder_hides_a_package() -> None:
+    # Streamlit puts that folder first on the path.
+    names = {path.stem for path in (Path(__file__).parents[1] / "app").iterdir()}
+    assert not names & set(ROOT_PACKAGES)
 
 
 def test_the_domain_imports_no_framework() -> None:

@@ -64,6 +64,8 @@ COMMANDS = {
     "rules": {"--home"},
     "preview": {"--change", "--nodes", "--minutes", "--at", "--home", "--format"},
     "serve": {"--port", "--host", "--home"},
+    "app": {"--port", "--home"},
+    "review": {"--out", "--week", "--scope", "--home"},
     "validate": {"file", "--home"},
     "up": {"--host", "--port", "--home"},
     "simulate": {

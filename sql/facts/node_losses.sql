@@ -1,5 +1,5 @@
 -- Grain: (restart of a large job, hour, category, component, cause) whose interruption named a node.
-select l.job, l.node, l.hour_us, j.cluster, j.tier, j.tenant, j.weight, c.charge, l.us
+select l.job, l.node, l.hour_us, l.category, l.component, l.cause, j.cluster, j.tier, j.tenant, j.weight, c.charge, l.us
 from (
   select l.* replace (coalesce(r.category, l.category) as category, coalesce(r.cause, l.cause) as cause)
   from restart_losses l left join reattributions r using (job, detected_us)

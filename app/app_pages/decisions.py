@@ -1,0 +1,73 @@
+"""Decisions: all that people ruled and Headway decided, and entering more where that is allowed."""
+
+import streamlit as st
+
+from app import format, frame, writing
+from app.frame import View
+from metrics.rulings import Kind, Ruling
+
+
+def show_all(seen: View) -> None:
+    """The journal, newest first."""
+    rulings = seen.published.rulings
+    if not rulings.entries:
+        st.caption("Nothing is on record yet.")
+        return
+    frame.table(
+        [
+            {
+                "Entry": entry.id,
+                "At": format.moment(entry.at_us, seen.zone),
+                "What": entry.kind.value,
+                "Scope": str(entry.scope),
+                "Who": entry.who,
+                "Why": entry.why,
+                "Status": str(entry.body.get("state") or rulings.status(entry, seen.as_of_us)),
+            }
+            for entry in reversed(rulings.entries[-200:])
+        ]
+    )
+    st.code("headway journal", language="sh")
+
+
+def answerable(seen: View) -> tuple[list[Ruling], list[Ruling]]:
+    """Entries that wait for a second person, and those in force."""
+    rulings = seen.published.rulings
+    kinds = (Kind.APPROVE, Kind.REVOKE, Kind.DECISION, Kind.NOTE)
+    own = [entry for entry in rulings.entries if entry.kind not in kinds]
+    by_status = {entry.id: rulings.status(entry, seen.as_of_us) for entry in own}
+    waiting = [entry for entry in own if "approval" in by_status[entry.id]]
+    standing = [entry for entry in own if by_status[entry.id] == "in force"]
+    return waiting, standing
+
+
+def page() -> None:
+    """The page."""
+    seen = frame.view()
+    waiting, standing = answerable(seen)
+    title = (
+        f"{format.plural(len(standing), 'decision')} of people in force"
+        if standing
+        else "No decision of people is in force"
+    )
+    frame.head(
+        seen, title, f"{format.plural(len(waiting), 'entry', 'entries')} waiting for approval."
+    )
+    if said := writing.said_by():
+        st.markdown(said)
+    show_all(seen)
+    st.header("Enter a decision", anchor=False)
+    names = ["Override", "Freeze or thaw", "Exclude hours", "Approve or revoke"]
+    override, hand, exclude, answer = st.tabs(names)
+    with override:
+        writing.override_form(seen)
+    with hand:
+        writing.hand_form(seen)
+    with exclude:
+        writing.exclude_form(seen)
+    with answer:
+        writing.answer_form(waiting, standing)
+    st.caption("A restart’s cause is changed on its job’s page.")
+
+
+page()

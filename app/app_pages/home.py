@@ -1,0 +1,425 @@
+"""Budget and freeze: may it start now, what would it cost, when do we thaw?"""
+
+from fractions import Fraction
+
+import streamlit as st
+
+from answers.moments import moment_us, rfc3339
+from app import address, format, frame
+from app.charts import budget, spend
+from app.frame import View
+from app.palette import SLO_LABELS, STANDING_BADGES, STATE_BADGES, THEMES, label
+from app.views import cluster, home
+from metrics.budget import PRESENT_BURN, State
+from metrics.conventions import HOUR_US
+from metrics.freeze import Standing
+from metrics.rulings import Kind
+
+DRILL = ("category", "cause", "job", "node")
+
+
+def card_label(card: home.Card) -> str:
+    """Goodput 90 %; Restart under 10 min; Wait, interactive."""
+    if card.slo == "goodput":
+        return f"Goodput {format.percent(card.target, 0)}"
+    if card.slo == "time-to-restart":
+        return f"Restart under {format.duration(card.limit_us)}"
+    if card.slo == "queue-wait":
+        return f"Wait, {card.tier}"
+    return SLO_LABELS.get(card.slo, card.slo)
+
+
+def card_value(card: home.Card) -> str:
+    """What is left, or of a promise how many runs kept it."""
+    if not card.total:
+        return "Unknown"
+    if card.left is None:
+        return f"{card.bad} broken" if card.bad else f"0 of {card.total} broken"
+    return f"{format.percent(card.left)} left"
+
+
+def show_card(card: home.Card, seen: View) -> None:
+    """One objective at a look."""
+    with st.container(border=True, height="stretch"):
+        rate = card.burn.get(PRESENT_BURN)
+        told = f"burn {format.burn(rate)} over 1 d" if rate is not None else "nothing in 1 d"
+        if not card.total:
+            told = "no data in 30 d"
+        if card.left is None and card.total:
+            told = f"of {format.plural(card.total, 'large run')}"
+        st.metric(
+            card_label(card),
+            card_value(card),
+            told,
+            delta_color="off",
+            delta_arrow="off",
+            chart_data=list(card.spark) if len(card.spark) > 1 and card.left is not None else None,
+        )
+        state = State.UNKNOWN if seen.is_stale else card.state
+        icon, word, color = STATE_BADGES[state]
+        if card.left is None and state is State.EXHAUSTED:
+            word = "Promise broken"
+        st.markdown(frame.badge(icon, word, color))
+        if card.is_over_cautious:
+            st.markdown(frame.badge(":material/speed:", "Over-cautious", "blue"))
+
+
+def title_of(course: home.Course, seen: View) -> str:
+    """The answer."""
+    if seen.published.rulings.frozen_by_hand(seen.scope, seen.as_of_us):
+        return "Rollouts are frozen by hand"
+    if seen.is_stale:
+        return "Whether rollouts may start is unknown"
+    if course.standing is Standing.FROZEN:
+        return "Rollouts are frozen"
+    return "Rollouts may start" if course.standing is Standing.OPEN else "Rollouts: unknown"
+
+
+def why(course: home.Course, cards: list[home.Card], seen: View, said: str) -> str:
+    """The state, since when, and why, in one sentence."""
+    hand = seen.published.rulings.frozen_by_hand(seen.scope, seen.as_of_us)
+    if hand:
+        icon, word, color = STANDING_BADGES[Standing.FROZEN]
+        return f"{frame.badge(icon, word, color)} {hand.who} froze {hand.scope}: {hand.why}"
+    standing = Standing.UNKNOWN if seen.is_stale else course.standing
+    icon, word, color = STANDING_BADGES[standing]
+    since = ""
+    if course.since_us is not None and not seen.is_stale:
+        since = f" {format.duration((seen.as_of_us - course.since_us) // HOUR_US * HOUR_US)}"
+    state = frame.badge(icon, word + since, color)
+    if standing is not Standing.FROZEN:
+        return f"{state} {said}"
+    held = [card for card in cards if card.slo in course.holding and card.state is State.EXHAUSTED]
+    spent = "; ".join(_spent(card) for card in held) or "not yet back above the thaw level"
+    return f"{state} {spent}. {_thaws(held)}"
+
+
+def _spent(card: home.Card) -> str:
+    name = card_label(card)
+    if card.left is None:
+        return f"**{name}**: {format.plural(card.bad, 'run')} lost more than one interval"
+    over = format.amount(card.bad - card.allowed, card.unit)
+    what = {"time-to-restart": " restarts", "queue-wait": " jobs"}.get(card.slo, "")
+    return f"**{name}** is spent: {format.percent(card.left)} left ({over}{what} over)"
+
+
+def _thaws(held: list[home.Card]) -> str:
+    firm = [card for card in held if card.left is not None]
+    if not firm:
+        return ""
+    last = [card.thaw_us for card in firm]
+    if any(us is None for us in last):
+        return "It does not thaw within 30 days, even if nothing more is lost."
+    present = [card.thaw_present_us for card in firm]
+    at = format.moment(max(us for us in last if us is not None))
+    then = (
+        "not within 30 days"
+        if any(us is None for us in present)
+        else format.moment(max(us for us in present if us is not None))
+    )
+    if at == then:
+        return f"Thaws **{at}** if nothing more is lost, and at the burn of the last day too."
+    return f"Thaws **{at}** if nothing more is lost, **{then}** at the burn of the last day."
+
+
+def permits(seen: View) -> str:
+    """Shows which types of change may go now; the gate's explanation."""
+    found, answer = seen.published.permits(seen.scope, seen.as_of_us)
+    said = []
+    for permit in found:
+        name = permit.change.replace("_", " ")
+        if permit.decision == "allow":
+            how = " by override" if permit.override else ""
+            said.append(frame.badge(":material/check:", f"{name}: yes{how}", "green"))
+        elif permit.decision == "deny":
+            said.append(frame.badge(":material/ac_unit:", f"{name}: held", "red"))
+        else:
+            said.append(frame.badge(":material/question_mark:", f"{name}: unknown, held", "gray"))
+    st.markdown(" ".join(said))
+    with st.expander("Why, as the gate says it"):
+        st.markdown(answer["explanation"])
+        for warning in answer["warnings"]:
+            st.markdown(f"- {warning}")
+        scope = f" --scope {seen.scope}" if str(seen.scope) != "fleet" else ""
+        st.code(f"headway gate --change {found[0].change}{scope}", language="sh")
+    return str(answer["explanation"])
+
+
+def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
+    """The 30 days that were and the 14 to come, of the objective that is chosen."""
+    keys = [card.key for card in cards if card.left is not None]
+    if not keys:
+        st.caption("No budget has data in these 30 days.")
+        return
+    by_key = {card.key: card for card in cards}
+    chosen = st.pills(
+        "Objective",
+        keys,
+        default=keys[0],
+        format_func=lambda key: card_label(by_key[key]),
+        label_visibility="collapsed",
+        required=True,
+        key="line",
+    )
+    key = chosen or keys[0]
+    found = seen.published.ask(home.line, seen.scope, seen.shown_us, key)
+    changes = seen.published.read(cluster.rollouts, found.left[0][0] if found.left else 0)
+    marks = [{"at_us": c["started_us"], "kind": "through", "what": c["what"]} for c in changes]
+    marks += [
+        {"at_us": r.at_us, "kind": "override", "what": f"override by {r.who}: {r.why}"}
+        for r in seen.published.rulings.entries
+        if r.kind is Kind.OVERRIDE and found.left and r.at_us >= found.left[0][0]
+    ]
+    unknown = list(course.unknown)
+    if seen.is_stale:
+        unknown = [*unknown, (seen.through_us, seen.as_of_us)]
+    line = budget.Line(
+        found.left,
+        course.frozen,
+        unknown,
+        marks,
+        () if seen.is_stale else found.nothing_lost,
+        () if seen.is_stale else found.present_burn,
+        float(seen.published.policy.thaw_remaining),
+        seen.as_of_us,
+        f"Budget left of {card_label(by_key[key])}, {frame.scope_label(str(seen.scope))}",
+    )
+    frame.show(budget.drawing(line, seen.theme), key="budget-line")
+    st.caption(
+        "▲ change let through ◆ override. Dotted: nothing more is lost; dashed: at the burn of the"
+        " last day; rings: thaw."
+    )
+    frame.numbers(
+        [
+            {"Hour (UTC)": format.moment(us), "Left": format.percent(share)}
+            for us, share in found.left[::-6]
+        ]
+    )
+
+
+def show_spent(seen: View, cards: list[home.Card]) -> None:
+    """What spent the goodput budget, down to the node."""
+    goodput = next((card for card in cards if card.slo == "goodput"), None)
+    if goodput is None or not goodput.total:
+        st.caption("Goodput is unknown here: no large instrumented job ran in these 30 days.")
+        return
+    only = tuple((name, value) for name in DRILL if (value := address.get(name)) is not None)
+    depth = next((n for n, name in enumerate(DRILL) if name not in dict(only)), len(DRILL) - 1)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("By category", anchor=False)
+        _bars(seen, "category", (), dict(only).get("category"))
+    with right:
+        by = DRILL[max(depth, 1)] if only else "job"
+        dims = ["cause", "job", "node", "tenant"]
+        chosen = st.segmented_control(
+            "Broken down by",
+            dims,
+            default=by if by in dims else "job",
+            format_func=lambda name: f"by {name}",
+            label_visibility="collapsed",
+            key=f"by-{only}",
+        )
+        if only:
+            path = " › ".join(label(name, value) for name, value in only)
+            st.markdown(f"**{path}**")
+        _bars(seen, chosen or by, only, None)
+        if only and st.button("Back to all", icon=":material/undo:", type="tertiary"):
+            address.put(**dict.fromkeys(DRILL))
+            st.rerun()
+    st.caption(
+        "Solid: down or waiting. Hollow: work done again. Tick: the 30 days before, where known."
+    )
+
+
+def _bars(seen: View, by: str, only: tuple[tuple[str, str], ...], chosen: str | None) -> None:
+    without = tuple(pair for pair in only if pair[0] != by)
+    found = seen.published.ask(home.spent, seen.scope, seen.shown_us, by, without)
+    if not found.rows:
+        st.caption("Nothing was charged here in these 30 days.")
+        return
+    theme = THEMES[seen.theme]
+    named = dict(only).get("category")
+    color = theme.category(named) if named else theme.ink2
+    spenders = [
+        spend.Spender(
+            name or "",
+            label(by, name or ""),
+            amount,
+            theme.category(name) if by == "category" else color,
+            again,
+            before,
+        )
+        for name, amount, again, before in found.rows
+    ]
+    spent = spend.Spent(spenders, found.unit, found.allowed, "of budget", chosen)
+    title = f"What spent the goodput budget of {frame.scope_label(str(seen.scope))}, by {by}"
+
+    def pick(name: str) -> None:
+        if by == "job" and only:
+            st.session_state["open_job"] = name
+        elif by in DRILL:
+            address.put(**{by: None if address.get(by) == name else name})
+
+    frame.show(spend.drawing(spent, seen.theme, title), key=f"spent-{by}-{only}", on_pick=pick)
+    frame.numbers(
+        [
+            {
+                by.capitalize(): s.label,
+                "Lost": format.amount(s.amount, spent.unit),
+                "Of budget": format.percent(Fraction(s.amount, found.allowed))
+                if found.allowed
+                else format.UNKNOWN,
+                "Work done again": format.amount(s.again, spent.unit),
+                "30 days before": format.UNKNOWN
+                if s.before is None
+                else format.amount(s.before, spent.unit),
+            }
+            for s in spenders
+        ]
+    )
+
+
+def show_counts(seen: View, cards: list[home.Card]) -> None:
+    """What spent the objectives that count events."""
+    missed = [card for card in cards if card.slo != "goodput" and card.bad]
+    for card in missed:
+        by = "job" if card.slo in ("checkpoint-durability", "queue-wait") else "cause"
+        found = seen.published.ask(home.spent_events, seen.scope, seen.shown_us, card.key, by)
+        theme = THEMES[seen.theme]
+        spenders = [
+            spend.Spender(name, label(by, name), amount, theme.ink2, 0, before)
+            for name, amount, _, before in found.rows
+        ]
+        whole, of = (found.allowed, "of budget") if found.allowed else (card.bad, "of all")
+        with st.expander(f"{card_label(card)}: {format.count(card.bad)} missed, by {by}"):
+            spent = spend.Spent(spenders, "count", whole, of)
+            title = f"What spent {card_label(card)}, by {by}"
+            frame.show(spend.drawing(spent, seen.theme, title), key=f"counts-{card.key}")
+
+
+def show_preview(seen: View) -> None:
+    """What a change of some nodes would cost, who would feel it, and cheaper hours."""
+    known = seen.published.ask(home.nodes)
+    if not known:
+        st.caption("A preview needs nodes: no allocation on record names any.")
+        return
+    one, two, three = st.columns([2, 3, 1])
+    change = one.selectbox(
+        "Change", seen.published.policy.changes.known, format_func=lambda c: c.replace("_", " ")
+    )
+    nodes = two.multiselect("Nodes", known, default=known[:1], max_selections=200)
+    minutes = int(three.number_input("Minutes away", min_value=1, value=45))
+    if not nodes:
+        st.caption("Choose the nodes that it takes.")
+        return
+    asked = (change, tuple(nodes), minutes * format.MINUTE_US, seen.shown_us)
+    found = seen.published.ask(home.preview, *asked)
+    goodput = next((row for row in found["budgets"] if row["slo"] == "goodput"), None)
+    lost = goodput["remaining"] - goodput["remaining_after"] if goodput else 0
+    verdict = "**It alone would freeze rollouts.**" if found["would_freeze"] else ""
+    left = (
+        f" The fleet’s goodput budget would go from {format.gpu_hours(goodput['remaining'])} to"
+        f" {format.gpu_hours(goodput['remaining_after'])}."
+        if goodput
+        else ""
+    )
+    st.markdown(
+        f"It would stop {format.plural(len(found['jobs']), 'job')} and cost"
+        f" **{format.gpu_hours(lost)}** of budget.{left} {verdict}"
+    )
+    frame.table(
+        [
+            {
+                "Job": row["job"],
+                "GPUs": row["gpus"],
+                "Would lose": format.duration(row["lost_us"]),
+                "Its last restarts took": format.duration(row["restart_us"]),
+                "Checkpoint interval": format.duration(row["checkpoint_interval_us"]),
+            }
+            for row in found["jobs"]
+        ]
+    )
+    hours = [moment_us(row["hour"]) for row in found["cheapest_hours"][:3]]
+    if hours:
+        st.markdown("Cheapest hours: " + ", ".join(format.moment(us, seen.zone) for us in hours))
+    said = f"headway preview --change {change} --nodes {','.join(nodes)} --minutes {minutes}"
+    st.code(said, language="sh")
+
+
+def show_windows(seen: View) -> None:
+    """Planned maintenance that is still to come."""
+    rows = seen.published.read(cluster.planned, seen.as_of_us)
+    if not rows:
+        st.caption("No planned window is on record after now.")
+        return
+    frame.table(
+        [
+            {
+                "Window": row["id"],
+                "Starts": format.moment(row["starts_us"], seen.zone),
+                "For": format.duration(row["ends_us"] - row["starts_us"])
+                if row["ends_us"]
+                else format.UNKNOWN,
+                "Touches": row["touches"],
+                "Detail": row["detail"] or "none given",
+            }
+            for row in rows
+        ]
+    )
+
+
+def show_record(seen: View) -> None:
+    """What Headway decided and people ruled, newest first."""
+    entries = [e for e in seen.published.rulings.entries if e.at_us <= seen.as_of_us][-12:]
+    if not entries:
+        st.caption("Nothing is on record yet: `headway journal` lists what is decided.")
+        return
+    frame.table(
+        [
+            {
+                "At": format.moment(entry.at_us, seen.zone),
+                "What": entry.kind.value,
+                "State": entry.body.get("state", "")
+                or seen.published.rulings.status(entry, seen.as_of_us),
+                "Scope": str(entry.scope),
+                "Who": entry.who,
+                "Why": entry.why,
+            }
+            for entry in reversed(entries)
+        ]
+    )
+
+
+def page() -> None:
+    """The page."""
+    seen = frame.view()
+    cards = seen.published.ask(home.cards, seen.scope, seen.shown_us)
+    course = seen.published.ask(home.course, seen.scope, seen.as_of_us)
+    _, answer = seen.published.permits(seen.scope, seen.as_of_us)
+    said = str(answer["explanation"])
+    frame.head(seen, title_of(course, seen), why(course, cards, seen, said))
+    for start in range(0, len(cards), 6):
+        with st.container(horizontal=True, horizontal_alignment="left"):
+            for card in cards[start : start + 6]:
+                with st.container(width=171, height="stretch"):
+                    show_card(card, seen)
+    st.header("May it start now?", anchor=False)
+    permits(seen)
+    st.header("Budget left, last 30 days and forecast", anchor=False)
+    show_line(seen, cards, course)
+    st.header("What spent the goodput budget", anchor=False)
+    show_spent(seen, cards)
+    show_counts(seen, cards)
+    st.header("Preview a change", anchor=False)
+    show_preview(seen)
+    st.header("Planned maintenance", anchor=False)
+    show_windows(seen)
+    st.header("Decision record", anchor=False)
+    show_record(seen)
+    st.caption(f"Judged at {rfc3339(seen.as_of_us)}.")
+    if name := st.session_state.pop("open_job", None):
+        st.switch_page("app_pages/job.py", query_params=address.carried(job=name))
+
+
+page()

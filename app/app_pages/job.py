@@ -1,0 +1,496 @@
+"""My job: its goodput, where the rest went, and whether that was the platform's doing."""
+
+from fractions import Fraction
+from typing import Any
+
+import streamlit as st
+
+from app import address, format, frame, writing
+from app.charts import life, phases, steps, waterfall
+from app.charts.waterfall import Wall
+from app.frame import View
+from app.palette import (
+    BY_ID,
+    CAUSE_LABELS,
+    COMPONENT_LABELS,
+    PHASE_LABELS,
+    PHASES,
+    REASON_LABELS,
+    STATE_BADGES,
+)
+from app.views import cluster, jobs
+from metrics.budget import State
+from metrics.conventions import HOUR_US
+
+ADVICE = {
+    "not instrumented": "Record a step record for each step (job, attempt, step, ts, duration_s).",
+    "GPUs unknown": "Name `gpus` in job_submitted or resources_allocated.",
+    "silent": "Record job_ended, or keep recording steps.",
+    "clipped overlaps": "Record ts as the end of the step, and one attempt at a time.",
+    "over-reported components": "data_wait_s, straggler_s, checkpoint_s and overhead_s are parts of"
+    " duration_s: they may not exceed it.",
+    "steps after an interruption": "Give the restarted process a new attempt number.",
+    "step numbers jump": "Record every step, or one record with `steps` = n for n of them.",
+    "resume contradicts checkpoint_loaded": "Let checkpoint_loaded name the last step that the"
+    " checkpoint contains.",
+    "attempt allocated twice": "Export all runs of a job at once.",
+    "started before it was submitted": "Record job_submitted when the job enters the queue.",
+}
+
+
+def choose(seen: View, present: str | None) -> None:
+    """The search over id, name, tenant and state."""
+    found = seen.published.read(jobs.search, "")
+    said = {job.job: job.said for job in found}
+    if present and present not in said:
+        said = {present: present} | said
+    options = list(said)
+    st.session_state["find"] = present
+
+    def chosen() -> None:
+        value = st.session_state["find"]
+        address.put(job=value, restart=None, attempt=None, category=None)
+
+    st.selectbox(
+        "Job",
+        options,
+        format_func=lambda job: said.get(job, job),
+        index=None,
+        key="find",
+        placeholder="Find a job by id, name, tenant or state",
+        on_change=chosen,
+        accept_new_options=True,
+    )
+
+
+def no_job(seen: View, name: str) -> None:
+    """An unknown job: the closest names, each a link."""
+    _, close = seen.published.read(jobs.closest, name)
+    more = [job.job for job in seen.published.read(jobs.search, name)][:5]
+    st.title(f"No job ‘{name}’", anchor=False)
+    names = list(dict.fromkeys([*close, *more]))
+    if names:
+        links = ", ".join(f"[{n}]({address.link('job', job=n)})" for n in names)
+        st.markdown(f"Closest: {links}.")
+    else:
+        st.markdown("No name is close to it. `headway jobs` lists all; the search above too.")
+
+
+def verdict(facts: dict[str, Any], wall: Wall | None) -> tuple[str, str]:
+    """Title and sentence: the answer in a few words."""
+    if wall is None and not facts["instrumented"]:
+        return "Goodput unknown: no step records", (
+            "Record a step record for each step and the next refresh knows where its time went."
+        )
+    if wall is None:
+        return (
+            "It has not run yet",
+            "It has no wall-clock: nothing was allocated, no step recorded.",
+        )
+    goodput = format.percent(Fraction(wall.useful_us, wall.wall_us))
+    target = 1 - wall.allowed
+    platform = format.percent(Fraction(wall.share_of("platform"), wall.wall_us))
+    own = format.percent(Fraction(wall.share_of("job"), wall.wall_us))
+    title = f"{goodput} of {format.percent(target, 0)} useful"
+    ours = wall.share_of("platform") > wall.allowed * wall.wall_us
+    blame = (
+        "The platform took more than its allowance."
+        if ours
+        else "The platform stayed within its allowance."
+    )
+    nobody = wall.share_of("nobody")
+    lent = (
+        f", **{format.percent(Fraction(nobody, wall.wall_us))}** is nobody’s (its capacity is a"
+        " loan)"
+        if nobody
+        else ""
+    )
+    return title, (
+        f"**{platform}** of its wall-clock went to the platform’s account, **{own}** to its own"
+        f" code{lent}. {blame}"
+    )
+
+
+def cards(seen: View, name: str, facts: dict[str, Any], wall: Wall | None) -> None:
+    """Goodput, both shares, and the job's own budget."""
+    with st.container(horizontal=True):
+        if wall is not None:
+            target = format.percent(1 - wall.allowed, 0)
+            for label, us in (
+                (f"Goodput, target {target}", wall.useful_us),
+                ("Platform’s share", wall.share_of("platform")),
+                ("Job’s share", wall.share_of("job")),
+            ):
+                with st.container(width=171, border=True):
+                    st.metric(label, format.percent(Fraction(us, wall.wall_us)))
+                    st.caption(f"{format.duration(us)} of {format.duration(wall.wall_us)}")
+        with st.container(width=171, border=True):
+            _budget_card(seen, name)
+
+
+def _budget_card(seen: View, name: str) -> None:
+    report = seen.published.ask(jobs.own_budget, name, seen.shown_us)
+    if report is None:
+        st.metric("Its own budget", "Unknown")
+        st.caption("Only large jobs have one: at least 8 GPUs for 6 h, under this policy.")
+        return
+    budget = report.budget
+    if report.state is State.UNKNOWN:
+        st.metric("Its own budget", "Unknown")
+        st.caption("It has no instrumented wall-clock in these 30 days.")
+        return
+    st.metric(
+        f"Budget left of {format.amount(budget.allowed, 'us')}",
+        format.amount(budget.remaining, "us"),
+    )
+    icon, word, color = STATE_BADGES[State.UNKNOWN if seen.is_stale else report.state]
+    st.markdown(frame.badge(icon, word, color))
+
+
+def show_wall(seen: View, name: str, wall: Wall) -> None:
+    """The waterfall, and the exact ledger behind it."""
+    st.header(f"Where {format.duration(wall.wall_us)} went", anchor=False)
+    if wall.gap_us:
+        frame.show(waterfall.drawing(wall, seen.theme, name), key="waterfall")
+    else:
+        st.markdown("Nothing was lost: all of its wall-clock is useful step time.")
+    rows = [
+        {
+            "What": BY_ID[loss.category].label,
+            "Charged to": loss.charge,
+            "Time": format.duration(loss.us),
+            "Of wall-clock": format.percent(Fraction(loss.us, wall.wall_us)),
+            "Work done again": format.duration(loss.again_us),
+            "Exact, µs": loss.us,
+        }
+        for loss in wall.losses
+    ]
+    rows.append(
+        {
+            "What": "Lost in all",
+            "Charged to": "",
+            "Time": format.duration(wall.gap_us),
+            "Of wall-clock": format.percent(Fraction(wall.gap_us, wall.wall_us)),
+            "Work done again": format.duration(sum(loss.again_us for loss in wall.losses)),
+            "Exact, µs": wall.gap_us,
+        }
+    )
+    frame.numbers(rows)
+    st.code(f"headway job {name}", language="sh")
+
+
+def show_budget(seen: View, name: str) -> None:
+    """What spent the job's own budget."""
+    report = seen.published.ask(jobs.own_budget, name, seen.shown_us)
+    if report is None or report.state is State.UNKNOWN:
+        return
+    budget = report.budget
+    spending = seen.published.ask(_spending, name, seen.shown_us)
+    st.header("What spent its own budget, in 30 days", anchor=False)
+    st.markdown(
+        f"{format.amount(budget.amount.bad, 'us')} of {format.amount(budget.allowed, 'us')}"
+        f" allowed ({format.percent(1 - report.series.target, 0)} of its"
+        f" {format.amount(budget.amount.total, 'us')} in the window)."
+    )
+    rows = [
+        {
+            "Category": BY_ID[name_].label,
+            "Spent": format.amount(us, "us"),
+            "Of its budget": format.percent(Fraction(us, budget.allowed))
+            if budget.allowed
+            else format.UNKNOWN,
+        }
+        for name_, us in spending.items()
+    ]
+    frame.table(rows)
+
+
+def _spending(facts: Any, name: str, as_of_us: int) -> dict[str, int]:
+    report = jobs.own_budget(facts, name, as_of_us)
+    return report.spending()["category"] if report else {}
+
+
+def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
+    """The timeline."""
+    spans = tuple(
+        (row["starts_us"], row["ends_us"] or row["starts_us"] + HOUR_US, row["id"])
+        for row in planned
+    )
+    found = seen.published.read(jobs.life, name, seen.shown_us, spans)
+    if found is None:
+        return
+    st.header("Life of the job", anchor=False)
+    frame.show(life.drawing(found, seen.theme), key="life")
+    if len(found.restarts) > life.MOST_RESTARTS:
+        st.caption(f"{len(found.restarts)} restarts: too many to number here, listed below.")
+    else:
+        st.caption(
+            "Blue: steps. In it, what stopped them, by colour. ▼ restarts, numbered. Hollow: work"
+            " that was done again, as long as it took; planned windows."
+        )
+    frame.numbers(
+        [
+            {
+                "Attempt": row["attempt"],
+                "Allocated": format.moment(row["allocated_us"]),
+                "First step": format.moment(row["first_step_us"]),
+                "Last step": format.moment(row["last_step_us"]),
+                "Interrupted": format.moment(row["interrupted_us"])
+                if row["interrupted_us"]
+                else "not",
+                "Steps": "unknown" if row["steps"] is None else format.count(row["steps"]),
+                "Nodes": row["nodes"],
+            }
+            for row in seen.published.read(jobs.attempts, name)
+        ],
+        "Numbers: attempts",
+    )
+
+
+def show_restarts(seen: View, name: str) -> None:
+    """Each restart with its phases, and one of them close."""
+    found = seen.published.read(jobs.restarts, name)
+    st.header(f"Restarts ({len(found)})", anchor=False)
+    if not found:
+        st.caption("No restarts: nothing interrupted it.")
+        return
+    limit_us = seen.published.policy.restart_limit_us
+    number = address.number("restart")
+    if number is None or not 1 <= number <= len(found):
+        number = max(found, key=lambda row: row["age_us"])["number"]
+    st.session_state["restart"] = number
+
+    def chosen() -> None:
+        address.put(restart=str(st.session_state["restart"]))
+
+    def said(n: int) -> str:
+        row = found[n - 1]
+        cause = CAUSE_LABELS.get(row["cause"], row["cause"])
+        return f"{n} of {len(found)} · {cause} · {format.duration(row['age_us'])}"
+
+    st.selectbox(
+        "Restart", range(1, len(found) + 1), format_func=said, key="restart", on_change=chosen
+    )
+    row = found[number - 1]
+    over_us = row["age_us"] - limit_us
+    judged = f"{format.duration(over_us)} over" if over_us >= 0 else "within the limit"
+    node = f" on node {row['node']}" if row["node"] else ""
+    lost = f"; {format.plural(row['lost_steps'], 'step')} done again" if row["lost_steps"] else ""
+    st.markdown(
+        f"Detected {format.moment(row['detected_us'], seen.zone)}{node}: time to restart"
+        f" **{format.duration(row['age_us'])}** ({row['outcome']}), {judged}{lost}."
+    )
+    drawn = phases.Restart("", row["components"], row["age_us"], row["outcome"], row["again_us"])
+    title = f"Restart {number} of {name}"
+    frame.show(phases.zoomed(drawn, seen.theme, limit_us, title), key="restart-zoom")
+    with st.expander("It had another cause? Re-attribute it"):
+        writing.reattribute_form(name, row["detected_us"])
+    frame.numbers(
+        [
+            {
+                "Restart": r["number"],
+                "Detected": format.moment(r["detected_us"]),
+                "Cause": CAUSE_LABELS.get(r["cause"], r["cause"]),
+                "Node": r["node"] or "not named",
+                "To restart": format.duration(r["age_us"]),
+                "Outcome": r["outcome"],
+            }
+            | {PHASE_LABELS[phase]: format.duration(r["components"][phase]) for phase in PHASES}
+            | {"Work done again": format.duration(r["again_us"])}
+            for r in found
+        ],
+        "Numbers: all restarts",
+    )
+
+
+def show_steps(seen: View, name: str) -> None:
+    """Step times, stragglers, slow steps."""
+    bins, typical_us = seen.published.read(jobs.steps, name)
+    st.header("Step times", anchor=False)
+    if not bins:
+        st.caption("Unknown: it has no step records.")
+        return
+    frame.show(steps.drawing(bins, typical_us, seen.theme, name), key="steps")
+    slow = seen.published.read(jobs.slow_us, name)
+    st.caption(
+        f"Line: median. Band: p10 to p90. ▲ the longest steps of more than twice the median. Below:"
+        f" waiting for stragglers. Slow steps took {format.duration(slow)} beyond their baseline."
+    )
+    rows = seen.published.read(jobs.stragglers, name)
+    if rows:
+        frame.numbers(
+            [
+                {
+                    "Node": r["node"],
+                    "Waited for it": format.duration(r["us"]),
+                    "In hours": r["hours"],
+                }
+                for r in rows
+            ],
+            "Numbers: stragglers",
+        )
+
+
+def show_wait(seen: View, name: str, tier: str | None) -> None:
+    """The queue story."""
+    st.header("How it came to run", anchor=False)
+    found = seen.published.read(jobs.wait, name)
+    if found is None:
+        st.caption("Unknown: no job_submitted is on record.")
+        return
+    known = seen.published.policy.tier(tier) if tier else None
+    limit_us = known.queue_limit_us if known else None
+    limit = "best effort" if limit_us is None else f"limit {format.duration(limit_us)}"
+    state = "still waiting after" if found.censored else "waited"
+    st.markdown(f"It {state} **{format.duration(found.wait_us)}** ({tier or 'no tier'}, {limit}).")
+    part_names = {"pending": "Waiting", "requeue": "Interrupted, waiting again"} | COMPONENT_LABELS
+    frame.table(
+        [
+            {
+                "From": format.moment(turn["start_us"]),
+                "What": part_names.get(turn["part"], turn["part"]),
+                "Why": REASON_LABELS.get(turn["reason"], turn["reason"])
+                if turn["part"] == "pending"
+                else "",
+                "For": format.duration(turn["end_us"] - turn["start_us"]),
+                "Detail": turn["detail"] or "",
+            }
+            for turn in found.turns
+        ]
+    )
+
+
+def show_windows(seen: View, planned: list[dict[str, Any]]) -> None:
+    """Planned maintenance that will touch it."""
+    st.header("Planned maintenance that will touch it", anchor=False)
+    if not planned:
+        st.caption("None is announced.")
+        return
+    frame.table(
+        [
+            {
+                "Window": row["id"],
+                "Starts": format.moment(row["starts_us"], seen.zone),
+                "For": format.duration(row["ends_us"] - row["starts_us"])
+                if row["ends_us"]
+                else format.UNKNOWN,
+                "Touches": row["touches"],
+                "Detail": row["detail"] or "",
+            }
+            for row in planned
+        ]
+    )
+
+
+def show_holes(seen: View, name: str) -> None:
+    """What the records lack, and what to record."""
+    found = seen.published.read(jobs.holes, name)
+    st.header("Holes in its records", anchor=False)
+    if not found:
+        st.caption("None: its records are complete and agree.")
+        return
+    frame.table(
+        [
+            {
+                "What": row["finding"],
+                "Attempt": "all" if row["attempt"] is None else str(row["attempt"]),
+                "How often": row["count"],
+                "In words": row["detail"],
+                "What to record": ADVICE.get(row["finding"], "").replace("`", ""),
+            }
+            for row in found
+        ]
+    )
+
+
+def show_beside(seen: View, name: str, wall: Wall | None) -> None:
+    """Two jobs side by side, by category."""
+    st.header("Beside another job", anchor=False)
+    options = [job.job for job in seen.published.read(jobs.search, "") if job.job != name]
+    present = address.get("vs")
+    if present and present not in options:
+        options = [present, *options]
+    st.session_state["vs"] = present
+
+    def chosen() -> None:
+        address.put(vs=st.session_state["vs"])
+
+    other = st.selectbox(
+        "Other job", options, index=None, key="vs", placeholder="Choose a job", on_change=chosen
+    )
+    if not other:
+        return
+    seen.published.read(jobs.must_exist, other)
+    theirs = seen.published.ask(jobs.wall, other)
+    if wall is None or theirs is None:
+        st.caption("One of them has no known goodput: there is nothing to set side by side.")
+        return
+    rows = [_beside("Useful steps", wall.useful_us, wall, theirs.useful_us, theirs, name, other)]
+    for category in BY_ID.values():
+        ours = sum(loss.us for loss in wall.losses if loss.category == category.id)
+        its = sum(loss.us for loss in theirs.losses if loss.category == category.id)
+        if ours or its:
+            rows.append(_beside(category.label, ours, wall, its, theirs, name, other))
+    frame.table(rows)
+
+
+def _beside(
+    what: str, ours: int, wall: Wall, its: int, theirs: Wall, name: str, other: str
+) -> dict[str, str]:
+    mine, yours = Fraction(ours, wall.wall_us), Fraction(its, theirs.wall_us)
+    points = float(mine - yours) * 100
+    return {
+        "Of wall-clock": what,
+        name: f"{format.percent(mine)} ({format.duration(ours)})",
+        other: f"{format.percent(yours)} ({format.duration(its)})",
+        "Difference": f"{points:+.1f} points".replace("-", "−"),
+    }
+
+
+def page() -> None:
+    """The page."""
+    seen = frame.view()
+    name = address.get("job")
+    choose(seen, name)
+    if not name:
+        frame.head(
+            seen,
+            "Which job?",
+            "Type an id, a name, a tenant or a state (running, completed, …) above.",
+            with_scope=False,
+        )
+        return
+    if seen.published.read(jobs.closest, name)[0]:
+        no_job(seen, name)
+        return
+    facts = seen.published.read(jobs.facts_of, name)
+    wall = seen.published.ask(jobs.wall, name)
+    title, sentence = verdict(facts, wall)
+    frame.head(seen, title, with_scope=False)
+    attributes = [
+        f"**{name}**",
+        facts["name"] if facts["name"] != name else None,
+        facts["state"],
+        f"{facts['gpus']} GPUs" if facts["gpus"] else "GPUs unknown",
+        facts["tier"] or "no tier",
+        f"tenant {facts['tenant']}" if facts["tenant"] else None,
+    ]
+    st.markdown(" · ".join(str(part) for part in attributes if part))
+    st.markdown(sentence)
+    planned = seen.published.read(cluster.planned, seen.shown_us, name)
+    is_open = facts["state"] not in ("completed", "failed", "cancelled", "silent")
+    planned = planned if is_open else []
+    cards(seen, name, facts, wall)
+    if wall is not None:
+        show_wall(seen, name, wall)
+    show_life(seen, name, planned)
+    show_restarts(seen, name)
+    show_budget(seen, name)
+    show_steps(seen, name)
+    show_wait(seen, name, facts["tier"])
+    show_windows(seen, planned)
+    show_holes(seen, name)
+    show_beside(seen, name, wall)
+
+
+page()

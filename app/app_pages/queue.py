@@ -1,0 +1,169 @@
+"""Queue wait: does each tier start in time, and what do the others wait for?"""
+
+from fractions import Fraction
+
+import streamlit as st
+
+from app import address, format, frame
+from app.charts import curves, spend, trend
+from app.frame import View
+from app.palette import REASON_LABELS, THEMES
+from app.views import spans
+from metrics.survival import Span, curve
+
+
+def reached(spread: spans.Spread, percent: int) -> str:
+    """A quantile; one that is not reached is more than the longest wait."""
+    us = spread.quantile_us(percent)
+    return format.duration(us) if us is not None else f"> {format.duration(spread.longest_us)}"
+
+
+def title(tiers: list[spans.Spread], target: float) -> str:
+    """The answer."""
+    judged = [tier for tier in tiers if tier.within is not None]
+    if not judged:
+        return "No tier with a limit had jobs"
+    missed = [tier for tier in judged if (tier.within or 0) < target]
+    if not missed:
+        return "Every tier starts in time"
+    named = " and ".join(tier.label for tier in missed)
+    return f"{named.capitalize()} {'starts' if len(missed) == 1 else 'start'} too late"
+
+
+def show_tiers(tiers: list[spans.Spread]) -> None:
+    """Quantiles by tier."""
+    frame.table(
+        [
+            {
+                "Tier": tier.label,
+                "Jobs": tier.count,
+                "Still waiting or given up": tier.waiting,
+            }
+            | {f"p{p}": reached(tier, p) for p in spans.QUANTILES}
+            | {
+                "Longest": format.duration(tier.longest_us),
+                "Limit": format.duration(tier.limit_us) if tier.limit_us else "best effort",
+                "Within": format.percent(tier.within) if tier.limit_us else "no limit",
+            }
+            for tier in tiers
+        ]
+    )
+
+
+def show_reasons(seen: View, tier: str | None) -> None:
+    """What waits were spent on."""
+    rows = seen.published.ask(spans.reasons, seen.scope, seen.shown_us)
+    sums: dict[str, int] = {}
+    for row in rows:
+        if tier in (None, row["tier"]) and row["part"] in ("pending", "requeue"):
+            name = "again" if row["part"] == "requeue" else row["reason"]
+            sums[name] = sums.get(name, 0) + row["us"]
+    names = REASON_LABELS | {"again": "Interrupted before its first step"}
+    whole = sum(sums.values())
+    color = THEMES[seen.theme].ink2
+    spenders = [
+        spend.Spender(name or "none", names.get(name, name), us, color)
+        for name, us in sorted(sums.items(), key=lambda item: -item[1])
+    ]
+    if not spenders:
+        st.caption("Nothing waited in the queue.")
+        return
+    spent = spend.Spent(spenders, "us", whole, "of waiting")
+    frame.show(spend.drawing(spent, seen.theme, "What jobs waited for"), key="reasons")
+    frame.numbers(
+        [
+            {
+                "Reason": s.label,
+                "Job-hours": format.amount(s.amount, "us"),
+                "Share": format.percent(Fraction(s.amount, whole)) if whole else format.UNKNOWN,
+            }
+            for s in spenders
+        ]
+    )
+
+
+def show_waiting(seen: View) -> None:
+    """A sentence for each job that waits now, the largest and oldest first."""
+    rows = seen.published.ask(spans.waits, seen.scope, seen.shown_us)
+    waiting = [row for row in rows if row["censored"] and row["state"] == "pending"]
+    waiting.sort(key=lambda row: (-(row["gpus"] or 0), -row["wait_us"]))
+    if not waiting:
+        st.caption("Nobody waits now.")
+        return
+    for row in waiting[:20]:
+        gpus = f"{row['gpus']} GPUs" if row["gpus"] else "GPUs unknown"
+        st.markdown(
+            f"- [{row['job']}]({address.link('job', job=row['job'])}) ({row['tier']}, {gpus},"
+            f" {row['tenant']}) has waited {format.duration(row['wait_us'])}."
+        )
+    if len(waiting) > 20:
+        st.caption(f"and {len(waiting) - 20} more")
+
+
+def page() -> None:
+    """The page."""
+    seen = frame.view()
+    target = 0.9
+    tiers = seen.published.ask(spans.by_tier, seen.scope, seen.shown_us)
+    if not tiers:
+        frame.head(seen, "No queue waits in these 30 days", "No submission is on record.")
+        return
+    parts = [
+        f"**{tier.label}** {format.percent(tier.within)} within {format.duration(tier.limit_us)}"
+        for tier in tiers
+        if tier.limit_us is not None
+    ]
+    frame.head(seen, title(tiers, target), f"{'; '.join(parts)} (target {target * 100:.0f} %).")
+    st.header("Waits, by tier", anchor=False)
+    drawn = [
+        curves.Curve(
+            tier.label.capitalize(), curve(tier.spans), tier.censored_us, tier.limit_us, tier.within
+        )
+        for tier in tiers[:3]
+    ]
+    frame.show(
+        curves.drawing(drawn, seen.theme, "Share of jobs started by time", target), key="waits"
+    )
+    st.caption(
+        "Share whose first step completed by time from submission; held by its owner or waiting for"
+        " a dependency is taken off. | still waiting, or given up."
+    )
+    show_tiers(tiers)
+    st.header("By week", anchor=False)
+    rows = seen.published.ask(spans.waits, seen.scope, seen.shown_us)
+    names = [tier.label for tier in tiers]
+    chosen = address.get("tier") or names[0]
+    if chosen not in names:
+        chosen = names[0]
+    picked = st.segmented_control(
+        "Tier", names, default=chosen, key="tier", label_visibility="collapsed"
+    )
+    tier = next(t for t in tiers if t.label == (picked or chosen))
+    address.put(tier=picked if picked != names[0] else None)
+    dated = [
+        (row["submitted_us"], Span(max(row["counted_us"], 0), row["censored"]))
+        for row in rows
+        if row["tier"] == tier.label
+    ]
+    weeks = spans.by_week(dated)
+    lines = [trend.Series(f"p{percent}", points) for percent, points in weeks.items()]
+    frame.show(
+        trend.drawing(lines, tier.limit_us, seen.theme, f"Queue wait, {tier.label}"), key="trend"
+    )
+    frame.numbers(
+        [
+            {
+                "Week from": format.day(week),
+                "p50": format.duration(us),
+                "p90": format.duration(dict(weeks[90])[week]),
+            }
+            for week, us in weeks[50]
+        ]
+    )
+    st.header(f"What {tier.label} jobs waited for", anchor=False)
+    show_reasons(seen, tier.label)
+    st.header("Waiting now", anchor=False)
+    show_waiting(seen)
+
+
+page()

@@ -1,0 +1,86 @@
+"""Weekly review: what spent it, what improved, what do we do? One page to walk through."""
+
+import streamlit as st
+
+from app import address, frame, review_text, writing
+from app.frame import View
+from app.views import home, review
+
+
+def choose_week(seen: View) -> str:
+    """The week of the address, else the last whole one."""
+    found = seen.published.ask(review.weeks)
+    wanted = address.get("week")
+    whole = [name for name in found if review.Week.named(name).end_us <= seen.through_us]
+    present = wanted or (whole or found)[0]
+    if present not in found:
+        found = [present, *found]
+    st.session_state["week"] = present
+
+    def chosen() -> None:
+        address.put(week=st.session_state["week"])
+
+    st.selectbox("Week", found, key="week", on_change=chosen)
+    return present
+
+
+def listed(lines: list[str], none: str) -> None:
+    """Sentences as a list."""
+    if not lines:
+        st.caption(none)
+    for line in lines:
+        st.markdown(f"- {line}")
+
+
+def page() -> None:
+    """The page."""
+    seen = frame.view()
+    name = choose_week(seen)
+    found = seen.published.ask(review.review, seen.scope, name)
+    frame.head(seen, review_text.title(found), review_text.sentence(found))
+    frame.table(review_text.objectives(found))
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.header("What spent it", anchor=False)
+        if found.spent:
+            frame.show(review_text.spent_chart(found, seen.theme), key="week-spent")
+            st.caption("Hollow: work done again. Tick: last week.")
+        else:
+            st.caption("Nothing was charged in this week.")
+    with right:
+        st.header("Biggest moves", anchor=False)
+        listed(review_text.moves(found), "Nothing moved.")
+    line = seen.published.ask(home.line, seen.scope, found.as_of_us, "goodput")
+    if line.left:
+        course = seen.published.ask(home.course, seen.scope, found.as_of_us)
+        st.header("Goodput budget left, 30 days to the week’s end", anchor=False)
+        frame.show(review_text.line_chart(found, line, course, seen.theme), key="week-line")
+    st.header("Freezes, overrides, adjustments", anchor=False)
+    entries = seen.published.rulings.entries
+    listed(review_text.decided(found, review.ruled(entries, found.week)), "None in this week.")
+    one, two = st.columns(2, gap="large")
+    with one:
+        st.header("Top five jobs by charged loss", anchor=False)
+        frame.table(review_text.losers(found.jobs, "Job"))
+        links = ", ".join(
+            f"[{job}]({address.link('job', job=job)})" for job, *_ in found.jobs if job
+        )
+        st.markdown(f"Open {links}" if links else "")
+    with two:
+        st.header("Top five nodes", anchor=False)
+        frame.table(review_text.losers(found.nodes, "Node"))
+    st.header("Open restarts", anchor=False)
+    frame.table(review_text.restarts(found))
+    st.header("Promises broken", anchor=False)
+    frame.table(review_text.broken(found))
+    st.header("Notes", anchor=False)
+    listed(
+        [f"{note.why} ({note.who})" for note in review.notes(entries, found.week)],
+        "No note is kept with this week yet.",
+    )
+    writing.note_form(seen, found.week.name)
+    st.caption("To take it along:")
+    st.code(f"headway review --week {found.week.name} --out reviews", language="sh")
+
+
+page()

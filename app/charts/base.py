@@ -1,0 +1,175 @@
+"""What every chart shares: templates with named data, the look of a theme, rows of bars.
+
+Building an Altair chart costs up to a second, filling a template a few milliseconds. So a kind is
+built once a theme; a view fills the datasets and the values of parameters. The width is known only
+in the browser: what depends on it is an expression of `width`.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import altair as alt
+
+from app.palette import Theme
+
+NARROW = 560
+"""A chart narrower than this, in pixels, has its labels above its bars."""
+
+ROW = 32
+"""Height of a row of bars, in pixels."""
+
+FONT = "Source Sans, Source Sans 3, Source Sans Pro, sans-serif"
+
+Align = Literal["left", "center", "right"]
+Rows = Sequence[Mapping[str, Any]]
+Spec = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A filled template: what a page shows and the review exports. `alt` says it in words."""
+
+    spec: Spec
+    datasets: Mapping[str, Rows]
+    height: int
+    alt: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def filled(self) -> Spec:
+        """The Vega-Lite specification without its data."""
+        spec = copy.deepcopy(self.spec)
+        spec["height"] = self.height
+        for param in spec.get("params", ()):
+            if param["name"] in self.params:
+                param["value"] = self.params[param["name"]]
+        return spec
+
+
+def narrow(small: object, wide: object) -> alt.ExprRef:
+    """One expression on a phone, another elsewhere."""
+    return alt.ExprRef(f"width < {NARROW} ? {small} : {wide}")
+
+
+def data(name: str) -> alt.Chart:
+    """An empty chart over a named dataset, to be filled in each view."""
+    return alt.Chart(alt.NamedData(name=name))
+
+
+def build(theme: Theme, layers: Sequence[alt.Chart], params: Mapping[str, Any]) -> Spec:
+    """The template of layers that share their scales, as a dictionary."""
+    chart = alt.layer(*layers).add_params(
+        *(alt.param(name=name, value=value) for name, value in params.items())
+    )
+    made: Spec = chart.properties(
+        width=800,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        padding={"left": 0, "right": 0, "top": 4, "bottom": 4},
+    ).to_dict()
+    made["config"] = _config(theme)
+    return made
+
+
+def _config(theme: Theme) -> Spec:
+    return {
+        "background": "transparent",
+        "font": FONT,
+        "view": {"stroke": None},
+        "axis": {
+            "labelFontSize": 12,
+            "labelColor": theme.ink2,
+            "titleColor": theme.ink2,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "gridColor": theme.grid,
+            "domainColor": theme.rule,
+            "tickColor": theme.rule,
+        },
+        "text": {"fontSize": 12, "color": theme.ink},
+    }
+
+
+def row_y(field_: str = "row") -> alt.Y:
+    """The place of a row: rows count from the top, `rows` is their number."""
+    return alt.Y(
+        field_,
+        type="quantitative",
+        axis=None,
+        scale=alt.Scale(domain=[0, alt.ExprRef("rows")], reverse=True, nice=False, zero=False),
+    )
+
+
+def row_text(
+    name: str, text: str, x: alt.ExprRef | int, align: Align, theme: Theme, *, color: str = ""
+) -> list[alt.Chart]:
+    """A column of texts beside (on a phone above) the bars; bold where `bold` is 1."""
+    return [
+        data(name)
+        .transform_filter(f"datum.bold == {bold}")
+        .mark_text(
+            align=align,
+            baseline="middle",
+            fontWeight="bold" if bold else "normal",
+            color=color or theme.ink,
+            yOffset=narrow(9, ROW // 2),
+        )
+        .encode(y=row_y(), x=alt.value(x), text=alt.Text(text, type="nominal"))
+        for bold in (0, 1)
+    ]
+
+
+def share_x(field_: str, left: int, right: int) -> alt.X:
+    """A place from 0 to 1 between the label column and the columns of numbers."""
+    return alt.X(
+        field_,
+        type="quantitative",
+        axis=None,
+        scale=alt.Scale(
+            domain=[0, 1],
+            range=[narrow(0, left), narrow("width", f"width - {right}")],
+            nice=False,
+            zero=False,
+        ),
+    )
+
+
+def bar_offsets(thick: int = 18) -> dict[str, Any]:
+    """Where in its row a bar of that thickness lies."""
+    edge = (ROW - thick) // 2
+    return {"yOffset": narrow(17, edge), "y2Offset": narrow(-2, -edge)}
+
+
+def utc_x(field_: str = "at", **scale: Any) -> alt.X:
+    """A moment in ms UTC."""
+    return alt.X(
+        field_,
+        type="temporal",
+        axis=alt.Axis(format="%-d %b", tickCount=narrow(4, 8), grid=False, title=None),
+        scale=alt.Scale(type="utc", nice=False, **scale),
+    )
+
+
+def color_of(field_: str = "color") -> alt.Color:
+    """A colour that stands in the data."""
+    return alt.Color(field_, type="nominal", scale=None, legend=None)
+
+
+def tip(*fields: str) -> list[alt.Tooltip]:
+    """Ready strings as a tooltip: each field's name is its heading."""
+    return [alt.Tooltip(name, type="nominal", title=title) for name, title in map(_titled, fields)]
+
+
+def _titled(field_: str) -> tuple[str, str]:
+    name, _, title = field_.partition("|")
+    return name, title or name.capitalize()
+
+
+def ms(us: int) -> int:
+    """A moment in ms, as charts take it."""
+    return us // 1000
+
+
+def halos(theme: Theme) -> list[dict[str, Any]]:
+    """A text is drawn twice: its outline in the background's colour keeps it readable on lines."""
+    return [{"stroke": theme.background, "strokeWidth": 3, "strokeJoin": "round"}, {}]

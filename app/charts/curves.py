@@ -1,0 +1,187 @@
+"""Shares of spans that had ended by a time (Kaplan–Meier), against a limit: restarts and waits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import altair as alt
+
+from app import format
+from app.charts import base
+from app.palette import THEMES, Theme
+from metrics.conventions import US_PER_S
+from metrics.survival import Step
+
+HEIGHT = 290
+DASHES = ([1, 0], [6, 3], [1, 3])
+LOG_TICKS_S = (10, 60, 300, 1800, 7200, 28800, 86400, 604800)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One group's curve. `limit_us` is what its share is held against, None: best effort."""
+
+    label: str
+    steps: Sequence[Step]
+    censored_us: Sequence[int]
+    limit_us: int | None
+    within: float | None
+
+
+def drawing(curves: Sequence[Curve], theme: str, title: str, target: float) -> base.Drawing:
+    """The curves on a log axis of time, in seconds."""
+    look = THEMES[theme]
+    styles = list(zip((look.ink, look.ink2, look.rule), range(3), strict=True))
+    lines, cuts, limits, names = [], [], [], []
+    low_s, high_s = _extent(curves)
+    for place, curve in enumerate(curves):
+        color, dash = styles[place % 3]
+        style = {"color": color, "dash": dash, "curve": curve.label}
+        lines.append(style | _point(low_s, 0.0))
+        lines += [style | _point(max(s.age_us / US_PER_S, low_s), s.share) for s in curve.steps]
+        cuts += [
+            style | _point(max(us / US_PER_S, low_s), _at(curve.steps, us))
+            for us in curve.censored_us[:200]
+        ]
+        if curve.limit_us is not None:
+            at_s, share = curve.limit_us / US_PER_S, _at(curve.steps, curve.limit_us)
+            known = curve.within if curve.within is not None else share
+            said = f"{format.percent(known)} within {format.duration(curve.limit_us)}"
+            limits.append(style | _point(at_s, share) | {"said": said})
+        if len(curves) > 1 and curve.steps:
+            at, share = _middle(curve.steps, 0.55 - 0.2 * place)
+            names.append(style | _point(max(at / US_PER_S, low_s), share))
+    return base.Drawing(
+        _template(theme),
+        {
+            "lines": lines,
+            "cuts": cuts,
+            "limits": limits,
+            "names": names,
+            "target": [{"share": target, "text": f"target {format.percent(target, 0)}"}],
+        },
+        HEIGHT,
+        _alt(curves, title),
+        {"low": low_s, "high": high_s, "ticks": [s for s in LOG_TICKS_S if low_s <= s <= high_s]},
+    )
+
+
+def _extent(curves: Sequence[Curve]) -> tuple[float, float]:
+    ages = [s.age_us / US_PER_S for c in curves for s in c.steps]
+    ages += [us / US_PER_S for c in curves for us in c.censored_us]
+    ages += [c.limit_us / US_PER_S for c in curves if c.limit_us]
+    low = min((age for age in ages if age > 0), default=1.0)
+    return max(1.0, low * 0.8), max(60.0, max(ages, default=60.0)) * 1.15
+
+
+def _point(at_s: float, share: float) -> dict[str, object]:
+    said = f"{format.percent(share)} by {format.duration(int(at_s * US_PER_S))}"
+    return {"s": at_s, "share": share, "said": said}
+
+
+def _at(steps: Sequence[Step], age_us: int) -> float:
+    return max((s.share for s in steps if s.age_us <= age_us), default=0.0)
+
+
+def _middle(steps: Sequence[Step], share: float) -> tuple[int, float]:
+    found = next((s for s in steps if s.share >= share), steps[-1])
+    return found.age_us, found.share
+
+
+def _alt(curves: Sequence[Curve], title: str) -> str:
+    parts = []
+    for curve in curves:
+        limit = (
+            f"{format.percent(curve.within)} within {format.duration(curve.limit_us)}"
+            if curve.limit_us is not None
+            else "best effort"
+        )
+        parts.append(f"{curve.label}: {limit}, {len(curve.censored_us)} not ended")
+    return f"{title}. " + "; ".join(parts) + "."
+
+
+@cache
+def _template(name: str) -> base.Spec:
+    theme = THEMES[name]
+    return base.build(theme, _layers(theme), {"low": 1, "high": 604800, "ticks": []})
+
+
+def _x() -> alt.X:
+    parts = " : ".join(
+        f"datum.value == {s} ? '{format.duration(s * US_PER_S)}'" for s in LOG_TICKS_S
+    )
+    return alt.X(
+        "s",
+        type="quantitative",
+        title=None,
+        scale=alt.Scale(
+            type="log", domain=[alt.ExprRef("low"), alt.ExprRef("high")], nice=False, clamp=True
+        ),
+        axis=alt.Axis(values=alt.ExprRef("ticks"), labelExpr=f"{parts} : ''", labelOverlap=True),
+    )
+
+
+def _y(field: str = "share") -> alt.Y:
+    return alt.Y(
+        field,
+        type="quantitative",
+        title=None,
+        axis=alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], domain=False, ticks=False),
+        scale=alt.Scale(domain=[0, 1]),
+    )
+
+
+def _layers(theme: Theme) -> list[alt.Chart]:
+    x, y = _x(), _y()
+    text = alt.Text("said", type="nominal")
+    target = base.data("target")
+    rule = target.mark_rule(color=theme.ink2, strokeDash=[1, 3]).encode(y=y)
+    rule_text = target.mark_text(align="left", dx=4, dy=-7, color=theme.ink2).encode(
+        x=alt.value(0), y=y, text=alt.Text("text", type="nominal")
+    )
+    lines = [
+        base.data("lines")
+        .transform_filter(f"datum.dash == {dash}")
+        .mark_line(interpolate="step-after", strokeWidth=2, strokeDash=DASHES[dash])
+        .encode(
+            x=x,
+            y=y,
+            color=base.color_of(),
+            detail=alt.Detail("curve", type="nominal"),
+            tooltip=base.tip("curve|Of", "said|Ended"),
+        )
+        for dash in range(3)
+    ]
+    cuts = (
+        base.data("cuts")
+        .mark_tick(orient="vertical", thickness=1.2, size=10)
+        .encode(x=x, y=y, color=base.color_of(), tooltip=base.tip("curve|Not ended, of"))
+    )
+    limits = base.data("limits")
+    edges = limits.mark_rule(strokeDash=[4, 3]).encode(x=x, color=base.color_of())
+    rings = limits.mark_point(
+        filled=True, fill=theme.background, size=70, strokeWidth=2, opacity=1
+    ).encode(x=x, y=y, stroke=alt.Stroke("color", type="nominal", scale=None, legend=None))
+    right = alt.ExprRef("datum.s > sqrt(low * high) ? 'right' : 'left'")
+    said = [
+        limits.mark_text(
+            align=right,
+            dx=alt.ExprRef("datum.s > sqrt(low * high) ? -10 : 10"),
+            dy=14,
+            fontWeight="bold",
+            **halo,
+        ).encode(x=x, y=y, text=text, **({} if halo else {"color": base.color_of()}))
+        for halo in base.halos(theme)
+    ]
+    names = [
+        base.data("names")
+        .mark_text(align="right", dx=-8, fontWeight="bold", **halo)
+        .encode(
+            x=x,
+            y=y,
+            text=alt.Text("curve", type="nominal"),
+            **({} if halo else {"color": base.color_of()}),
+        )
+        for halo in base.halos(theme)
+    ]
+    return [rule, rule_text, edges, *lines, cuts, rings, *names, *said]

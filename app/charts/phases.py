@@ -1,0 +1,199 @@
+"""Restarts in phases: many stacked in a row each, or one with a row a phase. 0 is the detection."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import altair as alt
+
+from app import format
+from app.charts import base
+from app.palette import PHASE_LABELS, PHASES, THEMES
+
+LEFT, RIGHT = 208, 116
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One restart, parts in µs (None: not known). `outcome` is recovered, open or abandoned."""
+
+    label: str
+    parts: Mapping[str, int | None]
+    age_us: int
+    outcome: str
+    again_us: int = 0
+
+
+def stacked(restarts: Sequence[Restart], theme: str, limit_us: int, title: str) -> base.Drawing:
+    """A row each, the phases side by side; what lies before the detection to the left."""
+    after_us = max([limit_us * 3 // 2, *(min(r.age_us, 6 * limit_us) for r in restarts)])
+    before_us = min(max([1, *(r.parts.get("detect") or 0 for r in restarts)]), after_us // 3)
+    bars, labels = [], []
+    for row, r in enumerate(restarts, 1):
+        labels.append(_label(row, r.label, _ending(r), r.age_us >= limit_us))
+        bars += _stack(row, r, theme, before_us, after_us)
+    return _drawn(bars, labels, theme, limit_us, before_us, after_us, title, legend=True)
+
+
+def zoomed(restart: Restart, theme: str, limit_us: int, title: str) -> base.Drawing:
+    """A row a phase, each where it lay."""
+    after_us = max(limit_us * 3 // 2, restart.age_us)
+    before_us = min(max(1, restart.parts.get("detect") or 0), after_us // 2)
+    bars, labels, at_us = [], [], 0
+    rows = [("rework", restart.again_us), *((p, restart.parts.get(p)) for p in PHASES)]
+    color = THEMES[theme].category("restart")
+    for row, (phase, us) in enumerate(rows, 1):
+        said = format.duration(us) if us is not None else format.UNKNOWN
+        labels.append(_label(row, PHASE_LABELS[phase], said, False))
+        if not us:
+            continue
+        if phase == "rework":
+            # It was lost before, over a time of its own: hours beside minutes would hide those.
+            bars.append(_bar(row, -before_us, -before_us, phase, us, color))
+        elif phase == "detect":
+            bars.append(_bar(row, -min(us, before_us), 0, phase, us, color))
+        else:
+            bars.append(_bar(row, at_us, at_us + us, phase, us, color))
+            at_us += us
+    return _drawn(bars, labels, theme, limit_us, before_us, after_us, title, legend=False)
+
+
+def _stack(row: int, r: Restart, theme: str, before_us: int, after_us: int) -> list[dict[str, Any]]:
+    found, at_us = [], 0
+    colors = THEMES[theme].phases
+    detect_us = r.parts.get("detect") or 0
+    if detect_us:
+        found.append(
+            _bar(row, -min(detect_us, before_us), 0, "detect", detect_us, colors["detect"])
+        )
+    for phase in PHASES[1:]:
+        us = r.parts.get(phase) or 0
+        if us and at_us < after_us:
+            to_us = min(at_us + us, after_us)
+            found.append(_bar(row, at_us, to_us, phase, us, colors[phase]))
+        at_us += us
+    return found
+
+
+def _bar(row: int, from_us: int, to_us: int, phase: str, us: int, color: str) -> dict[str, Any]:
+    return {
+        "row": row,
+        "end": row + 1,
+        "x0": from_us / format.MINUTE_US,
+        "x1": to_us / format.MINUTE_US,
+        "color": color,
+        "phase": PHASE_LABELS[phase],
+        "exact": format.duration(us),
+    }
+
+
+def _ending(r: Restart) -> str:
+    said = format.duration(r.age_us)
+    return said + {"open": " so far ›", "abandoned": ", job ended"}.get(r.outcome, "")
+
+
+def _label(row: int, label: str, value: str, over: bool) -> dict[str, Any]:
+    return {"row": row, "label": label, "value": value, "bold": int(over)}
+
+
+def _drawn(
+    bars: list[dict[str, Any]],
+    labels: list[dict[str, Any]],
+    theme: str,
+    limit_us: int,
+    before_us: int,
+    after_us: int,
+    title: str,
+    legend: bool,
+) -> base.Drawing:
+    look = THEMES[theme]
+    rows = len(labels) + 1
+    keys = [
+        {"n": place, "color": look.phases[phase], "text": PHASE_LABELS[phase]}
+        for place, phase in enumerate(PHASES)
+    ]
+    limit = limit_us / format.MINUTE_US
+    over = sum(label["bold"] for label in labels)
+    said = f"; {over} over the limit" if legend else ""
+    return base.Drawing(
+        _template(theme),
+        {
+            "bars": bars,
+            "labels": labels,
+            "edges": [
+                {"x": 0.0, "text": "detected", "dash": 0},
+                {"x": limit, "text": f"limit {format.duration(limit_us)}", "dash": 1},
+            ],
+            "keys": keys if legend else [],
+        },
+        rows * base.ROW,
+        f"{title}: {format.plural(len(labels), 'row')}{said}.",
+        {
+            "rows": rows,
+            "low": -before_us / format.MINUTE_US,
+            "high": after_us / format.MINUTE_US,
+        },
+    )
+
+
+@cache
+def _template(name: str) -> base.Spec:
+    theme = THEMES[name]
+    x = alt.X(
+        "x0",
+        type="quantitative",
+        title="minutes from detection",
+        axis=alt.Axis(tickCount=base.narrow(4, 8), grid=True, domain=False, format=",d"),
+        scale=alt.Scale(
+            domain=[alt.ExprRef("low"), alt.ExprRef("high")],
+            range=[base.narrow(0, LEFT), base.narrow("width", f"width - {RIGHT}")],
+            nice=False,
+            zero=False,
+        ),
+    )
+    bars = (
+        base.data("bars")
+        .mark_rect(stroke=theme.background, strokeWidth=0.7, **base.bar_offsets(16))
+        .encode(
+            x=x,
+            x2="x1",
+            y=base.row_y(),
+            y2="end",
+            color=base.color_of(),
+            tooltip=base.tip("phase|Phase", "exact|For"),
+        )
+    )
+    edge_x = alt.X("x", type="quantitative")
+    edges = base.data("edges")
+    rules = [
+        edges.transform_filter(f"datum.dash == {dash}")
+        .mark_rule(color=theme.ink, strokeDash=dashes)
+        .encode(x=edge_x, y=alt.value(22), y2=alt.value("height"))
+        for dash, dashes in ((0, [1, 0]), (1, [4, 3]))
+    ]
+    sides: tuple[tuple[int, base.Align, int], ...] = ((0, "right", 2), (1, "left", -2))
+    edge_text = [
+        edges.transform_filter(f"datum.dash == {dash}")
+        .mark_text(
+            baseline="top",
+            align=align,
+            dx=dx,
+            color=theme.ink2,
+            fontSize=12 if dash else base.narrow(0, 12),
+        )
+        .encode(x=edge_x, y=alt.value(4), text=alt.Text("text", type="nominal"))
+        for dash, align, dx in sides
+    ]
+    value_x = alt.ExprRef("width")
+    return base.build(
+        theme,
+        [
+            bars,
+            *rules,
+            *edge_text,
+            *base.row_text("labels", "label", 2, "left", theme),
+            *base.row_text("labels", "value", value_x, "right", theme),
+        ],
+        {"rows": 1, "low": -1, "high": 10},
+    )

@@ -1,0 +1,169 @@
+"""What spent an amount: bars by size, their numbers beside them; a click chooses one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import altair as alt
+
+from app import format
+from app.charts import base
+from app.palette import THEMES
+
+LEFT, RIGHT = 168, 160
+MOST = 8
+"""Bars shown; what is smaller is summed up in a last row without a bar."""
+
+
+@dataclass(frozen=True)
+class Spender:
+    """One bar: `again` of the amount is work that was done again, `before` the window before's."""
+
+    id: str
+    label: str
+    amount: int
+    color: str
+    again: int = 0
+    before: int | None = None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """All bars, in a unit of budgets (gpu_us, us, count), of a whole that shares are of."""
+
+    spenders: Sequence[Spender]
+    unit: str
+    whole: int
+    whole_name: str
+    chosen: str | None = None
+
+
+def drawing(spent: Spent, theme: str, title: str) -> base.Drawing:
+    """The bars, the largest first."""
+    shown = list(spent.spenders[:MOST])
+    rest = spent.spenders[MOST:]
+    top = max([1, *(max(s.amount, s.before or 0) for s in shown)])
+    bars = [bar for row, s in enumerate(shown, 1) for bar in _bars(row, s, spent, top)]
+    labels = [_label(0, spent.whole_name, "", "", "")]
+    labels[0] |= {"label": "", "value": _heading(spent.unit), "share": spent.whole_name}
+    for row, s in enumerate(shown, 1):
+        labels.append(_label(row, s.label, s.id, _value(s.amount, spent), _share(s.amount, spent)))
+        labels[-1]["bold"] = int(s.id == spent.chosen)
+    if rest:
+        amount = sum(s.amount for s in rest)
+        said = f"others ({len(rest)})"
+        labels.append(
+            _label(len(shown) + 1, said, "", _value(amount, spent), _share(amount, spent))
+        )
+    ticks = [
+        {"row": row, "x": s.before / top} for row, s in enumerate(shown, 1) if s.before is not None
+    ]
+    bands = [
+        {"row": row, "end": row + 1, "id": s.id, "on": int(s.id == spent.chosen)}
+        for row, s in enumerate(shown, 1)
+    ]
+    most = "; ".join(
+        f"{s.label} {format.amount(s.amount, spent.unit)}, {_share(s.amount, spent)}"
+        for s in shown[:3]
+    )
+    return base.Drawing(
+        _template(theme),
+        {"bars": bars, "labels": labels, "ticks": ticks, "bands": bands},
+        (len(labels)) * base.ROW,
+        f"{title}: {most or 'nothing'}.",
+        {"rows": len(labels)},
+    )
+
+
+def _heading(unit: str) -> str:
+    return {"gpu_us": "GPU-h", "us": "hours"}.get(unit, "count")
+
+
+def _value(amount: int, spent: Spent) -> str:
+    return format.amount(amount, spent.unit).removesuffix(" GPU-h").removesuffix(" h")
+
+
+def _share(amount: int, spent: Spent) -> str:
+    return format.percent(amount / spent.whole) if spent.whole else format.UNKNOWN
+
+
+def _label(row: int, label: str, id_: str, value: str, share: str) -> dict[str, object]:
+    return {"row": row, "label": label, "id": id_, "value": value, "share": share, "bold": 0}
+
+
+def _bars(row: int, s: Spender, spent: Spent, top: int) -> list[dict[str, object]]:
+    solid = s.amount - s.again
+    said = {"what": s.label, "exact": format.amount(s.amount, spent.unit), "id": s.id}
+    said["share"] = f"{_share(s.amount, spent)} {spent.whole_name}"
+    parts = [("solid", 0, solid), ("hollow", solid, s.amount)]
+    return [
+        said
+        | {"row": row, "end": row + 1, "x0": x0 / top, "x1": x1 / top, "kind": kind}
+        | {"color": s.color, "part": format.amount(x1 - x0, spent.unit)}
+        for kind, x0, x1 in parts
+        if x1 > x0
+    ]
+
+
+@cache
+def _template(name: str) -> base.Spec:
+    theme = THEMES[name]
+    bands = (
+        base.data("bands")
+        .mark_rect(color=theme.surface, cursor="pointer")
+        .encode(
+            x=alt.value(0),
+            x2=alt.value("width"),
+            y=base.row_y(),
+            y2="end",
+            opacity=alt.Opacity("on", type="quantitative", scale=None, legend=None),
+        )
+    )
+    bars = [
+        base.data("bars")
+        .transform_filter(f"datum.kind == '{kind}'")
+        .mark_rect(fillOpacity=opacity, strokeWidth=1.2, cursor="pointer", **base.bar_offsets(16))
+        .encode(
+            x=base.share_x("x0", LEFT, RIGHT),
+            x2="x1",
+            y=base.row_y(),
+            y2="end",
+            color=base.color_of(),
+            stroke=alt.Stroke("color", type="nominal", scale=None, legend=None),
+            tooltip=base.tip("what|What", "exact|In all", "part|This part", "share|Share"),
+        )
+        for kind, opacity in (("solid", 1), ("hollow", theme.hollow))
+    ]
+    pick = alt.selection_point(name="pick", fields=["id"], on="click", empty=False)
+    hits = (
+        base.data("bands")
+        .mark_rect(opacity=0, cursor="pointer")
+        .encode(x=alt.value(0), x2=alt.value("width"), y=base.row_y(), y2="end")
+        .add_params(pick)
+    )
+    ticks = (
+        base.data("ticks")
+        .mark_tick(
+            orient="vertical",
+            color=theme.ink,
+            thickness=2,
+            size=base.narrow(15, 22),
+            yOffset=base.narrow(24, 16),
+        )
+        .encode(x=base.share_x("x", LEFT, RIGHT), y=base.row_y())
+    )
+    return base.build(
+        theme,
+        [
+            bands,
+            hits,
+            *bars,
+            ticks,
+            *base.row_text("labels", "label", 2, "left", theme),
+            *base.row_text("labels", "value", alt.ExprRef("width - 78"), "right", theme),
+            *base.row_text(
+                "labels", "share", alt.ExprRef("width"), "right", theme, color=theme.ink2
+            ),
+        ],
+        {"rows": 1},
+    )

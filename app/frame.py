@@ -1,0 +1,244 @@
+"""What every page has: its moment and scope, head and states, its charts with their numbers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import streamlit as st
+
+from answers.budgets import Moment, check_scope
+from answers.clock import now_us
+from answers.facts import Facts
+from answers.moments import moment_us
+from app import address, format, store
+from app.charts.base import Drawing
+from metrics.conventions import US_PER_S
+from metrics.errors import HeadwayError, NothingPublished
+from metrics.scope import Scope
+
+LOOKS_EVERY_S = 15
+"""How often an open page looks whether something newer was published."""
+
+GRAIN_US = 300 * US_PER_S
+"""Now, for what is remembered: numbers of one moment serve five minutes of views."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A page's view: what is published, of whom, at which moment (µs), in which theme."""
+
+    published: store.Snapshot
+    scope: Scope
+    as_of_us: int
+    through_us: int
+    is_pinned: bool
+    is_stale: bool
+    theme: str
+    zone: str | None
+
+    @property
+    def shown_us(self) -> int:
+        """The moment whose numbers are shown: of stale data the last one known."""
+        return min(self.as_of_us, self.through_us) if self.is_stale else self.as_of_us
+
+    @property
+    def age_us(self) -> int:
+        """How old the newest record is at the moment judged."""
+        return max(0, self.as_of_us - self.through_us)
+
+
+def theme() -> str:
+    """light or dark, as the browser shows it."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def zone() -> str | None:
+    """The reader's time zone, where the browser says it."""
+    found = st.context.timezone
+    return found if isinstance(found, str) else None
+
+
+def view() -> View:
+    """What the address and the store say. Stops the page where there is nothing to show."""
+    try:
+        published = store.snapshot()
+    except NothingPublished:
+        _empty()
+        st.stop()
+    if published.meta.as_of_us is None:
+        _empty()
+        st.stop()
+    scope = Scope.parse(address.get("scope") or "fleet")
+    published.ask(_known, scope)
+    pinned_us = _pinned()
+    as_of_us = pinned_us if pinned_us is not None else -(-now_us() // GRAIN_US) * GRAIN_US
+    through_us = min(published.meta.as_of_us, as_of_us)
+    is_stale = as_of_us - through_us > published.policy.stale_after_us
+    _watch(published, pinned_us is not None)
+    return View(
+        published, scope, as_of_us, through_us, pinned_us is not None, is_stale, theme(), zone()
+    )
+
+
+def _known(facts: Facts, scope: Scope) -> None:
+    check_scope(facts, scope)
+
+
+def _pinned() -> int | None:
+    text = address.get("as_of")
+    return None if text is None else moment_us(text, "as_of")
+
+
+def _empty() -> None:
+    st.title("Nothing ingested yet")
+    st.markdown(
+        "Run `headway demo` for an example, or `headway ingest PATH` with your own records."
+    )
+    st.caption(f"Looked in {store.home().root}")
+
+
+def _watch(published: store.Snapshot, is_pinned: bool) -> None:
+    """Look now and then for newer data or another theme; a pinned moment only tells of them."""
+    drawn = theme()
+
+    @st.fragment(run_every=LOOKS_EVERY_S)
+    def look() -> None:
+        try:
+            newest = store.snapshot()
+        except HeadwayError:
+            return
+        if theme() != drawn:
+            st.rerun()
+        if newest is published:
+            return
+        if not is_pinned:
+            st.rerun()
+        st.info(
+            f"Newer data: {format.moment(newest.meta.as_of_us, zone())}. This page stays at its"
+            " as_of; take it out of the address to follow."
+        )
+
+    look()
+
+
+def head(seen: View, title: str, sentence: str = "", with_scope: bool = True) -> None:
+    """The page's answer as its title, one sentence, and how old and how complete the data are."""
+    if with_scope:
+        left, right = st.columns([3, 1], vertical_alignment="bottom")
+        with left:
+            st.title(title, anchor=False)
+        with right:
+            _choose_scope(seen)
+    else:
+        st.title(title, anchor=False)
+    if sentence:
+        st.markdown(sentence)
+    st.caption(_dated(seen))
+    if seen.is_stale:
+        limit = format.duration(seen.published.policy.stale_after_us)
+        st.warning(
+            f"Data is {format.duration(seen.age_us)} old (limit {limit}): states unknown, changes"
+            f" held. Last: {format.moment(seen.through_us, seen.zone)}. Let the pipeline catch up:"
+            " `headway refresh`.",
+            icon=":material/schedule:",
+        )
+
+
+def _dated(seen: View) -> str:
+    share = seen.published.ask(coverage, seen.scope, seen.shown_us)
+    age = format.duration(seen.age_us // GRAIN_US * GRAIN_US)
+    said = f"Data as of {format.moment(seen.through_us, seen.zone)}, "
+    said += f"{age} old" if seen.age_us >= GRAIN_US else "just now"
+    if seen.is_pinned:
+        said += f" · pinned to {format.moment(seen.as_of_us, seen.zone)}"
+    return f"{said} · coverage {format.percent(share)} of GPU time"
+
+
+def coverage(facts: Facts, scope: Scope, as_of_us: int) -> float | None:
+    moment = Moment.of(facts, as_of_us)
+    return facts.coverage(scope, moment.start_us, moment.end_us).share
+
+
+def _scopes(facts: Facts) -> list[str]:
+    tenants = sorted({job["tenant"] for job in facts.jobs.values()})
+    tiers = [tier.name for tier in facts.policy.tiers]
+    clusters = facts.clusters if len(facts.clusters) > 1 else []
+    return [
+        "fleet",
+        *(f"cluster={name}" for name in clusters),
+        *(f"tier={name}" for name in tiers),
+        *(f"tenant={name}" for name in tenants),
+    ]
+
+
+def scope_label(text: str) -> str:
+    """A scope as people say it: Fleet, Tier standard."""
+    return text.replace("=", " ").capitalize() if "," not in text else text
+
+
+def _choose_scope(seen: View) -> None:
+    options = seen.published.ask(_scopes)
+    present = str(seen.scope)
+    if present not in options:
+        options = [present, *options]
+    st.session_state["scope"] = present
+
+    def chosen() -> None:
+        value = st.session_state["scope"]
+        address.put(scope=None if value == "fleet" else value)
+
+    st.selectbox(
+        "Scope",
+        options,
+        format_func=scope_label,
+        key="scope",
+        on_change=chosen,
+        label_visibility="collapsed",
+    )
+
+
+def show(
+    drawing: Drawing, key: str | None = None, on_pick: Callable[[str], None] | None = None
+) -> None:
+    """Show a chart; `on_pick` is told the id of what is clicked."""
+    spec = drawing.filled()
+    spec["datasets"] = {name: _table(rows) for name, rows in drawing.datasets.items()}
+    if on_pick is None or key is None:
+        st.vega_lite_chart(spec, theme=None, width="stretch", key=key, alt=drawing.alt)
+        return
+
+    def picked() -> None:
+        state = st.session_state.get(key)
+        found = state["selection"].get("pick") if state else None
+        if found and found[0].get("id"):
+            on_pick(str(found[0]["id"]))
+
+    st.vega_lite_chart(
+        spec, theme=None, width="stretch", key=key, on_select=picked, alt=drawing.alt
+    )
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table | pd.DataFrame:
+    return pa.Table.from_pylist(list(map(dict, rows))) if rows else pd.DataFrame()
+
+
+def numbers(rows: Sequence[Mapping[str, Any]], label: str = "Numbers", **config: Any) -> None:
+    """The table behind a chart, behind one click."""
+    with st.expander(label):
+        table(rows, **config)
+
+
+def table(rows: Sequence[Mapping[str, Any]], **config: Any) -> None:
+    """Rows as a table; none is said in words."""
+    if not rows:
+        st.caption("Nothing to list.")
+        return
+    frame = pd.DataFrame(list(map(dict, rows))).astype(object)
+    st.dataframe(frame, hide_index=True, width="stretch", column_config=config or None)
+
+
+def badge(icon: str, word: str, color: str) -> str:
+    """A state as a badge in a text."""
+    return f":{color}-badge[{icon} {word}]"

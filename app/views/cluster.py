@@ -1,0 +1,60 @@
+"""What concerns the whole cluster: rollouts, planned windows, GPU time by day."""
+
+from typing import Any
+
+from answers.mart import Mart
+
+
+def rollouts(mart: Mart, from_us: int) -> list[dict[str, Any]]:
+    """Changes that were let through since a moment, with what each was in words."""
+    rows = mart.rows(
+        "select id, change, scope, started_us, ended_us, coalesce(len(nodes), 0) as nodes"
+        " from rollouts where started_us >= ? order by started_us",
+        [from_us],
+    )
+    for row in rows:
+        where = f", {row['nodes']} nodes" if row["nodes"] else ""
+        row["what"] = f"{row['change']}{where} ({row['id']})"
+    return rows
+
+
+def planned(mart: Mart, after_us: int, job: str | None = None) -> list[dict[str, Any]]:
+    """Announced windows that end after a moment, of all or those that touch a job."""
+    rows = mart.rows(
+        "select m.id, m.starts_us, m.ends_us, m.jobs, m.nodes, m.detail from maintenance m"
+        " where m.is_planned and m.ended_us is null"
+        "   and coalesce(m.ends_us, m.starts_us + 86400000000) > ?"
+        "   and (?::varchar is null or list_contains(m.jobs, ?)"
+        "     or (coalesce(len(m.jobs), 0) = 0 and coalesce(len(m.nodes), 0) = 0)"
+        "     or exists (select 1 from (select arg_max(nodes, attempt) as held from attempts"
+        "        where job = ?) where list_has_any(held, m.nodes)))"
+        " order by m.starts_us, m.id",
+        [after_us, job, job, job],
+    )
+    for row in rows:
+        row["touches"] = _touches(row["jobs"], row["nodes"])
+    return rows
+
+
+def _touches(jobs: list[str] | None, nodes: list[str] | None) -> str:
+    if jobs:
+        return f"{len(jobs)} jobs: {', '.join(jobs[:3])}{' …' if len(jobs) > 3 else ''}"
+    if nodes:
+        return f"{len(nodes)} nodes: {', '.join(nodes[:3])}{' …' if len(nodes) > 3 else ''}"
+    return "every job"
+
+
+def gpu_days(mart: Mart, from_us: int, to_us: int) -> list[dict[str, Any]]:
+    """GPU-µs by day and kind (useful, lost, without steps), and the day's hours on record."""
+    return mart.rows(
+        "with known as (select hour_us // 86400000000 * 86400000000 as day_us,"
+        "   count(distinct hour_us) as hours from ledger where hour_us >= ? and hour_us < ?"
+        "   group by all)"
+        " select l.hour_us // 86400000000 * 86400000000 as day_us, any_value(k.hours) as hours,"
+        " case l.category when 'useful' then 'useful' when 'uninstrumented' then 'uninstrumented'"
+        "   else 'lost' end as kind, sum(l.us::hugeint * coalesce(j.gpus, 1))::hugeint as gpu_us"
+        " from ledger l join jobs j using (job)"
+        " join known k on k.day_us = l.hour_us // 86400000000 * 86400000000"
+        " where l.hour_us >= ? and l.hour_us < ? group by all order by day_us, kind",
+        [from_us, to_us, from_us, to_us],
+    )

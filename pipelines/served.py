@@ -1,0 +1,49 @@
+"""Starting what `app` serves, as processes: the two packages import each other nowhere."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from answers.home import Home
+from metrics.errors import HeadwayError, UsageError
+
+
+def run_pages(home: Home, port: int) -> None:
+    """Become the process that shows the pages on this machine. Raises HeadwayError."""
+    script = _app_folder() / "streamlit_app.py"
+    print(f"http://127.0.0.1:{port}", flush=True)
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
+    os.execve(sys.executable, command, _environment(home))
+
+
+def write_review(home: Home, week: str | None, scope: str, out: Path) -> list[Path]:
+    """Write a week's review into a folder; the files. Raises UsageError, HeadwayError."""
+    command = [sys.executable, "-m", "app.export", "--out", str(out), "--scope", scope]
+    found = subprocess.run(
+        command + (["--week", week] if week else []),
+        env=_environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode:
+        said = found.stderr.strip().rpartition("\n")[2] or "the review could not be written"
+        raise (UsageError if found.returncode == 2 else HeadwayError)(said)
+    return [Path(line) for line in found.stdout.splitlines()]
+
+
+def _environment(home: Home) -> dict[str, str]:
+    above = str(_app_folder().parent)
+    paths = [above, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"HEADWAY_HOME": str(home.root), "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _app_folder() -> Path:
+    found = importlib.util.find_spec("app")
+    if found is None or not found.submodule_search_locations:
+        raise HeadwayError(
+            "the pages are not installed here; `make demo` builds all that is needed"
+        )
+    return Path(next(iter(found.submodule_search_locations)))

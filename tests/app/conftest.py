@@ -1,0 +1,50 @@
+"""A site with the demonstration's data, shared by the tests of pages, and pages run on it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pipelines.cli import app as command_line
+
+ROOT = Path(__file__).parents[2]
+MAIN = ROOT / "app" / "streamlit_app.py"
+AS_OF = "2026-11-29T16:00:00Z"
+"""A moment minutes after the demonstration's last record."""
+
+Opener = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session")
+def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the demonstration in it. Read only: what writes takes one of its own."""
+    home = tmp_path_factory.mktemp("demo")
+    command_line(["demo", "--home", str(home)], standalone_mode=False)
+    return home
+
+
+@pytest.fixture
+def open_page(demo_home: Path, monkeypatch: pytest.MonkeyPatch) -> Opener:
+    """Runs a page of a home (the demonstration's unless named) with parts of its address."""
+
+    def opened(page: str, home: Path | None = None, **address: str) -> AppTest:
+        monkeypatch.setenv("HEADWAY_HOME", str(home or demo_home))
+        run = AppTest.from_file(str(MAIN), default_timeout=60)
+        for key, value in address.items():
+            run.query_params[key] = value
+        if page == "home":
+            return run.run()
+        # Pages are known by name once the entry ran.
+        run.run()
+        for key, value in address.items():
+            run.query_params[key] = value
+        return run.switch_page(f"app_pages/{page}.py").run()
+
+    return opened
+
+
+def said(run: AppTest) -> str:
+    """All that a page says in words."""
+    kinds = (run.title, run.header, run.markdown, run.caption, run.warning, run.error, run.info)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)

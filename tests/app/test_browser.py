@@ -1,0 +1,236 @@
+"""A real browser asks what each person asks, on the demonstration's data.
+
+It saves what it saw below `tests/app/shots/` (which git ignores); with HEADWAY_PICTURES=1 it also
+renews the README's pictures.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import AS_OF, ROOT
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+RAN = "2026-10-22T12:00:00Z"
+"""A moment in whose 30 days the run of three weeks lies."""
+SHOTS = Path(__file__).parent / "shots"
+PICTURES = ROOT / "docs" / "pictures"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here; .ci/run installs it")
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def home(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the demonstration, to decide in."""
+    return Path(shutil.copytree(demo_home, tmp_path_factory.mktemp("served") / "home"))
+
+
+@pytest.fixture(scope="module")
+def address(home: Path) -> Iterator[str]:
+    """Its pages, served as `headway app` serves them."""
+    port = free_port()
+    command = [sys.executable, "-m", "pipelines.cli", "app", "--port", str(port)]
+    serving = subprocess.Popen(
+        [*command, "--home", str(home)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        wait_for(port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        serving.terminate()
+        serving.wait(10)
+
+
+def wait_for(port: int) -> None:
+    for _ in range(300):
+        with socket.socket() as trying:
+            if trying.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError("the pages were not served within 30 s")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield found
+        found.close()
+
+
+class Reader:
+    """Somebody before a browser of a width, in a theme."""
+
+    def __init__(self, browser: Any, address: str, width: int = 1280, theme: str = "light") -> None:
+        self.address = address
+        self.width, self.theme = width, theme
+        self.page = browser.new_page(
+            viewport={"width": width, "height": 900}, color_scheme=theme, locale="en-GB"
+        )
+
+    def open(self, path: str) -> None:
+        """Follow a link and wait until the page stands."""
+        self.page.goto(f"{self.address}/{path}")
+        self.settled()
+
+    def settled(self) -> None:
+        """Wait until the page has a title and Streamlit no longer runs."""
+        self.page.wait_for_selector("h1", timeout=30_000)
+        self.page.wait_for_function(
+            '!document.querySelector(\'[data-testid="stApp"][data-test-script-state="running"]\')',
+            timeout=30_000,
+        )
+        self.page.wait_for_timeout(700)
+
+    def title(self) -> str:
+        return str(self.page.locator("h1").first.inner_text())
+
+    def text(self) -> str:
+        return str(self.page.locator("[data-testid='stMain']").inner_text())
+
+    def keeps_its_width(self) -> bool:
+        """Whether nothing is wider than the window."""
+        return bool(self.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+    def shoot(self, name: str) -> None:
+        """Save what the page looks like, from top to bottom."""
+        SHOTS.mkdir(exist_ok=True)
+        height = self.page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+        self.page.set_viewport_size({"width": self.width, "height": min(height, 5000)})
+        self.page.wait_for_timeout(500)
+        self.page.screenshot(path=SHOTS / f"{name}-{self.width}-{self.theme}.png")
+        if os.environ.get("HEADWAY_PICTURES") and (self.width, self.theme) == (1280, "light"):
+            PICTURES.mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(
+                path=PICTURES / f"{name}.png",
+                clip={"x": 0, "y": 0, "width": 1280, "height": min(height, 1500)},
+            )
+        self.page.set_viewport_size({"width": self.width, "height": 900})
+
+
+@pytest.fixture
+def read(browser: Any, address: str) -> Iterator[Any]:
+    """Makes readers, and closes their pages."""
+    made: list[Reader] = []
+
+    def reader(width: int = 1280, theme: str = "light") -> Reader:
+        made.append(Reader(browser, address, width, theme))
+        return made[-1]
+
+    yield reader
+    for one in made:
+        one.page.close()
+
+
+def job_json(home: Path, job: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "pipelines.cli", "job", job, "--format", "json"]
+    found = subprocess.run(
+        [*command, "--home", str(home)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    answer: dict[str, Any] = json.loads(found.stdout)
+    return answer
+
+
+def test_a_lead_sees_whether_rollouts_may_start_and_which(read: Any) -> None:
+    lead = read()
+    lead.open(f"?as_of={RAN}")
+    assert "Rollouts" in lead.title()
+    assert "security: yes" in lead.text()
+    assert "of budget" in lead.page.content() or "What spent the goodput budget" in lead.text()
+    lead.shoot("home")
+
+
+def test_a_researcher_finds_the_job_and_its_bars_sum_to_the_gap_of_the_command_line(
+    read: Any, demo_home: Path
+) -> None:
+    researcher = read()
+    researcher.open(f"job?as_of={AS_OF}")
+    box = researcher.page.get_by_role("combobox").first
+    box.click()
+    box.fill("three-weeks")
+    researcher.page.get_by_role("option").filter(has_text="three-weeks").first.click()
+    researcher.page.wait_for_url("**job=three-weeks**")
+    researcher.settled()
+    assert researcher.title() == "81.0 % of 90 % useful"
+    chart = researcher.page.locator("[data-testid='stVegaLiteChart']").first
+    bars = chart.locator("[aria-roledescription='rect mark']")
+    exact = [
+        int(label.split("(")[1].split(" µs")[0].replace(",", ""))
+        for label in bars.evaluate_all("marks => marks.map(mark => mark.ariaLabel || '')")
+        if "What" in label and "Useful" not in label and "in all" not in label
+        if "share" not in label.split("What: ")[1].split(";")[0]
+    ]
+    assert exact
+    assert sum(exact) == job_json(demo_home, "three-weeks")["gap_us"]
+    researcher.shoot("job")
+
+
+def test_a_link_leads_to_the_restart_that_it_names(read: Any) -> None:
+    researcher = read(theme="dark")
+    researcher.open(f"job?job=three-weeks&restart=3&as_of={AS_OF}")
+    assert "3 of 11" in researcher.page.content()
+    researcher.shoot("job")
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "words"),
+    [
+        (f"restarts?as_of={RAN}", "restarts", "within the limit"),
+        (f"queue?as_of={AS_OF}", "queue", "within"),
+        (f"health?as_of={AS_OF}", "health", "of GPU time is known"),
+        (f"review?as_of={AS_OF}&week=2026-W42", "review", "Week 42"),
+    ],
+)
+def test_the_other_questions_are_answered_each_on_its_page(
+    read: Any, path: str, name: str, words: str
+) -> None:
+    somebody = read()
+    somebody.open(path)
+    assert words in somebody.text()
+    assert somebody.keeps_its_width()
+    somebody.shoot(name)
+
+
+@pytest.mark.parametrize("path", ["", "job", "restarts", "queue"])
+def test_a_page_fits_a_phone_in_the_dark(read: Any, path: str) -> None:
+    phone = read(width=390, theme="dark")
+    job = "&job=three-weeks" if path == "job" else ""
+    phone.open(f"{path}?as_of={RAN}{job}")
+    assert phone.keeps_its_width()
+    phone.shoot(path or "home")
+
+
+def test_the_freeze_changes_on_an_open_page_when_somebody_decides(read: Any, home: Path) -> None:
+    lead = read()
+    lead.open("decisions")
+    before = lead.title()
+    command = [sys.executable, "-m", "pipelines.cli", "freeze", "--who", "ada", "--why", "drill"]
+    subprocess.run([*command, "--home", str(home)], cwd=ROOT, check=True, capture_output=True)
+    lead.page.wait_for_function(
+        "before => document.querySelector('h1').innerText !== before", arg=before, timeout=30_000
+    )
+    assert "in force" in lead.title()
+    lead.open("")
+    assert "frozen by hand" in lead.title()

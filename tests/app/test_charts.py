@@ -1,0 +1,119 @@
+"""Every template compiles, in both themes, with data and without; what is drawn adds up."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+import vl_convert
+
+from app.charts import area, base, budget, curves, life, phases, spend, steps, trend, waterfall
+from metrics.conventions import HOUR_US
+from metrics.survival import Span, curve
+
+NOW = 1_793_000_000 * 10**6
+H = HOUR_US
+
+
+def a_wall() -> waterfall.Wall:
+    losses = (
+        waterfall.Loss("startup", "platform", H // 3, 0),
+        waterfall.Loss("restart", "platform", 7 * H + 1, 4 * H),
+        waterfall.Loss("job", "job", 2 * H + 12345, 0),
+        waterfall.Loss("preemption", "nobody", H, 0),
+    )
+    lost = sum(loss.us for loss in losses)
+    return waterfall.Wall(50 * H, 50 * H - lost, losses, Fraction(1, 10))
+
+
+def a_life(theme: str) -> base.Drawing:
+    stretch = life.Stretch(NOW + 3 * H, NOW + 4 * H, "restart", "requeue", "hardware")
+    return life.drawing(
+        life.Life(
+            NOW,
+            NOW + 20 * H,
+            NOW + 20 * H,
+            [(0, NOW, NOW + 3 * H), (1, NOW + 4 * H, NOW + 20 * H)],
+            [stretch],
+            [stretch],
+            [(1, NOW + 3 * H)],
+            [(NOW + 21 * H, NOW + 22 * H, "window-1")],
+            [(NOW, "restart", False, H), (NOW, "restart", True, H // 2)],
+            H,
+            "a job",
+        ),
+        theme,
+    )
+
+
+def a_line(theme: str) -> base.Drawing:
+    left = [(NOW + hour * H, 0.3 - hour / 100) for hour in range(48)]
+    ahead = [(NOW + (48 + hour) * H, -0.2 + hour / 100) for hour in range(48)]
+    change = {"at_us": NOW + H, "kind": "through", "what": "firmware"}
+    line = budget.Line(left, [(NOW, NOW + H)], [], [change], ahead, ahead, 0.05, NOW, "Left")
+    return budget.drawing(line, theme)
+
+
+def a_curve(theme: str) -> base.Drawing:
+    spans = [Span(minutes * 60 * 10**6, minutes % 7 == 0) for minutes in range(1, 60)]
+    one = curves.Curve("a tier", curve(spans), [7 * 60 * 10**6], 600 * 10**6, 0.5)
+    return curves.drawing([one, one], theme, "Waits", 0.9)
+
+
+RESTART = phases.Restart("a job", {"detect": H, "requeue": H, "launch": None}, 2 * H, "open", H)
+
+DRAWINGS: dict[str, Callable[[str], base.Drawing]] = {
+    "waterfall": lambda theme: waterfall.drawing(a_wall(), theme, "a job"),
+    "life": a_life,
+    "budget line": a_line,
+    "no budget line": lambda theme: budget.drawing(
+        budget.Line([], [], [], [], [], [], 0.05, NOW, "Left"), theme
+    ),
+    "curves": a_curve,
+    "no curve": lambda theme: curves.drawing([], theme, "Waits", 0.9),
+    "phases": lambda theme: phases.stacked([RESTART], theme, 600 * 10**6, "Restarts"),
+    "one restart": lambda theme: phases.zoomed(RESTART, theme, 600 * 10**6, "Restart 1"),
+    "spending": lambda theme: spend.drawing(
+        spend.Spent([spend.Spender(str(n), str(n), n, "#123456", 0, n) for n in range(1, 12)],
+                    "gpu_us", 66, "of budget", "3"), theme, "Spent"
+    ),
+    "step times": lambda theme: steps.drawing(
+        [steps.Bin(NOW, 1, 2, 3, 9, 100, 1)], 2, theme, "a job"
+    ),
+    "trend": lambda theme: trend.drawing(
+        [trend.Series("p50", [(NOW, H), (NOW + 168 * H, None)])], H, theme, "Waits"
+    ),
+    "days": lambda theme: area.drawing(
+        [{"day_us": NOW, "hours": 24, "kind": "lost", "gpu_us": H}], theme, "GPUs"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_a_chart_can_be_drawn_and_says_what_it_shows(name: str, theme: str) -> None:
+    drawing = DRAWINGS[name](theme)
+    spec = drawing.filled() | {"datasets": {k: list(v) for k, v in drawing.datasets.items()}}
+    assert vl_convert.vegalite_to_svg(spec).startswith("<svg")
+    assert drawing.alt.endswith(".")
+
+
+def test_the_bars_of_a_waterfall_begin_where_the_one_before_ended_and_sum_to_the_gap() -> None:
+    drawing = DRAWINGS["waterfall"]("light")
+    wall = a_wall()
+    edges = [
+        (bar["x0"], bar["x1"])
+        for bar in drawing.datasets["bars"]
+        if bar["row"] and "share" not in bar["what"] and bar["what"] != "Lost in all"
+    ]
+    assert edges[0][0] == 0
+    assert all(before[1] == after[0] for before, after in pairwise(edges))
+    assert edges[-1][1] == 1
+    assert sum(loss.us for loss in wall.losses) == wall.gap_us
+
+
+def test_printed_hours_of_a_waterfall_add_up() -> None:
+    labels = DRAWINGS["waterfall"]("light").datasets["labels"]
+    plain = [float(row["value"].split()[0]) for row in labels if not row["bold"]]
+    total = next(row for row in labels if row["label"] == "Lost in all")
+    assert round(sum(plain), 1) == float(total["value"].split()[0])

@@ -1,0 +1,56 @@
+"""Numbers as people say them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app import format
+from metrics.conventions import HOUR_US, US_PER_S
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [
+        (None, "unknown"),
+        (0, "0 s"),
+        (558 * US_PER_S, "9 min 18 s"),
+        (344 * HOUR_US, "14 d 8 h"),
+        (-2 * HOUR_US, "−2 h"),
+        (59_600_000, "1 min"),
+        (12_000, "12 ms"),
+    ],
+)
+def test_a_duration_has_two_units(us: int | None, text: str) -> None:
+    assert format.duration(us) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.81, "81.0 %"),
+        (0.0004, "< 0.1 %"),
+        (0.99999, "> 99.9 %"),
+        (-0.073, "−7.3 %"),
+        (None, "unknown"),
+        (1, "100.0 %"),
+        (0, "0.0 %"),
+    ],
+)
+def test_a_share_is_never_rounded_to_nothing_or_all(share: float | None, text: str) -> None:
+    assert format.percent(share) == text
+
+
+@given(st.lists(st.integers(0, 10**15), max_size=12), st.sampled_from((US_PER_S, HOUR_US)))
+def test_printed_parts_add_up_to_the_printed_whole(parts: list[int], unit_us: int) -> None:
+    found = format.tenths(parts, unit_us)
+    assert sum(found) == round(sum(parts) * 10 / unit_us) or sum(parts) > 2**53
+    assert all(
+        abs(tenth * unit_us / 10 - us) <= unit_us / 10
+        for tenth, us in zip(found, parts, strict=True)
+    )
+
+
+def test_gpu_hours_have_their_unit() -> None:
+    assert format.gpu_hours(59_720 * HOUR_US) == "59,720 GPU-h"
+    assert format.gpu_hours(1_240_000 * HOUR_US) == "1.24 M GPU-h"
+    assert format.gpu_hours(-HOUR_US // 2) == "−0.5 GPU-h"

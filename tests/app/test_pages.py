@@ -1,0 +1,221 @@
+"""Each page and each state it may be in: what it says, and that it never breaks."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import harness
+import pytest
+from conftest import AS_OF, Opener, said
+from streamlit.testing.v1 import AppTest
+
+from answers import questions
+from answers.home import Home
+from answers.journal import Journal
+from answers.mart import open_mart
+from metrics.rulings import Kind
+from pipelines.cli import app as command_line
+
+PAGES = (
+    "home",
+    "job",
+    "review",
+    "restarts",
+    "queue",
+    "checkpoints",
+    "capacity",
+    "health",
+    "decisions",
+)
+S = 1_000_000
+
+
+def run_command(*words: str) -> None:
+    command_line(list(words), standalone_mode=False)
+
+
+def ingest(tmp_path: Path, lifecycle: list[dict[str, Any]], steps: list[dict[str, Any]]) -> Path:
+    """A home of its own with these records."""
+    home, inbox = tmp_path / "home", tmp_path / "records"
+    inbox.mkdir()
+    harness.write_jsonl(inbox / "a.lifecycle.jsonl", lifecycle)
+    if steps:
+        harness.write_jsonl(inbox / "a.steps.jsonl", steps)
+    run_command("ingest", str(inbox), "--home", str(home))
+    return home
+
+
+def one_job(job: str, gpus: int = 8) -> list[dict[str, Any]]:
+    at = harness.RECENT_US
+    return [
+        {"event": "job_submitted", "ts_us": at, "job": job, "tier": "standard", "gpus": gpus},
+        {"event": "resources_allocated", "ts_us": at + 10 * S, "job": job, "attempt": 0},
+        {"event": "process_started", "ts_us": at + 20 * S, "job": job, "attempt": 0},
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_shows_the_demonstration(open_page: Opener, page: str) -> None:
+    run = open_page(page, as_of=AS_OF)
+    assert not run.exception
+    assert not run.error
+    assert run.title
+    assert "Data as of" in said(run)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_an_empty_home_says_what_to_run(
+    open_page: Opener, tmp_path: Path, page: str
+) -> None:
+    run = open_page(page, home=tmp_path)
+    assert not run.exception
+    assert "Nothing ingested yet" in said(run)
+    assert "headway ingest" in said(run)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_stale_data_says_so(open_page: Opener, page: str) -> None:
+    run = open_page(page, as_of="2026-12-01T00:00:00Z")
+    assert not run.exception
+    assert "(limit 2 h): states unknown, changes held" in said(run)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_a_moment_before_any_data_does_not_break(open_page: Opener, page: str) -> None:
+    run = open_page(page, as_of="2020-01-01T00:00:00Z")
+    assert not run.exception
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ({"scope": "tier=standart"}, "did you mean standard?"),
+        ({"scope": "nonsense"}, "say fleet, or one of"),
+        ({"as_of": "yesterday"}, "as_of"),
+    ],
+    ids=["a scope that is not there", "a scope that is none", "a moment that is none"],
+)
+def test_a_wrong_address_is_answered_in_words(
+    open_page: Opener, address: dict[str, str], words: str
+) -> None:
+    run = open_page("home", **address)
+    assert not run.exception
+    assert words in said(run)
+
+
+def test_an_unknown_job_is_answered_with_the_closest(open_page: Opener) -> None:
+    run = open_page("job", as_of=AS_OF, job="three-week")
+    assert not run.exception
+    assert "No job ‘three-week’" in said(run)
+    assert "three-weeks" in said(run)
+
+
+def test_a_job_without_steps_has_an_unknown_goodput_and_says_what_to_record(
+    open_page: Opener, demo_home: Path
+) -> None:
+    with open_mart(Home.at(demo_home)) as mart:
+        (row,) = mart.rows(
+            "select min(job) as job from jobs where not instrumented and wall_us is not null"
+        )
+    run = open_page("job", as_of=AS_OF, job=row["job"])
+    assert not run.exception
+    assert "Goodput unknown: no step records" in said(run)
+
+
+def test_a_job_is_answered_as_the_command_line_answers_it(
+    open_page: Opener, demo_home: Path
+) -> None:
+    with open_mart(Home.at(demo_home)) as mart:
+        answer = questions.job(mart, "three-weeks")
+    run = open_page("job", as_of=AS_OF, job="three-weeks")
+    assert not run.exception
+    assert "81.0 % of 90 % useful" in said(run)
+    table = next(frame.value for frame in run.dataframe if "Exact, µs" in frame.value)
+    exact = [int(us) for us in table["Exact, µs"]]
+    assert sum(exact[:-1]) == exact[-1] == answer["gap_us"]
+    assert answer["residual_us"] == 0
+
+
+def test_a_restart_of_the_address_is_the_one_shown(open_page: Opener) -> None:
+    run = open_page("job", as_of=AS_OF, job="three-weeks", restart="3")
+    assert run.selectbox(key="restart").value == 3
+
+
+def test_two_jobs_stand_side_by_side(open_page: Opener) -> None:
+    run = open_page("job", as_of=AS_OF, job="three-weeks", vs="19")
+    assert not run.exception
+    assert any("19" in frame.value.columns for frame in run.dataframe)
+
+
+def test_a_mart_that_is_replaced_under_a_session_is_followed(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    run = open_page("health", home=home)
+    assert not run.exception
+    more = tmp_path / "more.lifecycle.jsonl"
+    harness.write_jsonl(more, one_job("second"))
+    for _ in range(6):  # more than the publications that are kept
+        run_command("refresh", "--home", str(home))
+    run_command("ingest", str(more), "--home", str(home))
+    run.run()
+    assert not run.exception
+    assert "2 findings" in said(run) or "4 findings" in said(run)
+
+
+def test_a_job_of_a_million_steps_is_a_page(open_page: Opener, tmp_path: Path) -> None:
+    at = harness.RECENT_US
+    steps = [
+        {
+            "job": "long",
+            "attempt": 0,
+            "step": 1_000_000,
+            "ts_us": at + 30 * S + 1_000_000 * S,
+            "duration_us": 1_000_000 * S,
+            "steps": 1_000_000,
+        }
+    ]
+    home = ingest(tmp_path, one_job("long"), steps)
+    run = open_page("job", home=home, job="long")
+    assert not run.exception
+    assert "useful" in said(run)
+
+
+def test_without_a_token_nothing_can_be_entered_and_the_page_says_how(open_page: Opener) -> None:
+    run = open_page("review", as_of=AS_OF)
+    assert "Read-only" in said(run)
+    assert any("headway journal --note" in code.value for code in run.code)
+
+
+def given_a_token(home: Path, role: str) -> str:
+    known = [{"holder": "ada", "role": role, "sha256": hashlib.sha256(b"secret").hexdigest()}]
+    (home / "tokens.json").write_text(json.dumps(known), encoding="utf-8")
+    return "secret"
+
+
+def entered(run: AppTest, why: str) -> AppTest:
+    run.text_input(key="hand-why").set_value(why).run()
+    return run.button(key="enter-Freeze").click().run()
+
+
+def test_a_token_holder_freezes_by_hand_and_it_is_in_the_journal(
+    open_page: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    monkeypatch.setenv("HEADWAY_TOKEN", given_a_token(home, "lead"))
+    run = entered(open_page("decisions", home=home), "a fire drill")
+    assert not run.exception
+    (entry,) = Journal(Home.at(home)).entries()
+    assert (entry.kind, entry.who, entry.why) == (Kind.FREEZE, "ada", "a fire drill")
+    assert "frozen" in said(open_page("home", home=home))
+
+
+def test_a_role_that_may_not_decide_is_told_so(
+    open_page: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    monkeypatch.setenv("HEADWAY_TOKEN", given_a_token(home, "researcher"))
+    run = entered(open_page("decisions", home=home), "a fire drill")
+    assert "may write notes only" in said(run)
+    assert Journal(Home.at(home)).entries() == []

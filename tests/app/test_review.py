@@ -1,0 +1,52 @@
+"""A week's review as files: complete in itself, the same numbers as the page."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from app.views.review import Week
+from metrics.errors import UsageError
+from pipelines.cli import app as command_line
+
+
+def test_a_review_is_one_html_file_and_markdown_with_its_charts(
+    demo_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["review", "--week", "2026-W42", "--out", str(tmp_path), "--home", str(demo_home)]
+    command_line(words, standalone_mode=False)
+    html = (tmp_path / "review-2026-W42.html").read_text(encoding="utf-8")
+    markdown = (tmp_path / "review-2026-W42.md").read_text(encoding="utf-8")
+    assert "Week 42: goodput and restart missed" in html
+    assert html.count("<svg role") == 2
+    assert not re.findall(r'(?:src|href)="', html)
+    for chart in re.findall(r"\]\(([^)]+\.svg)\)", markdown):
+        assert (tmp_path / chart).exists()
+    assert "| Goodput | 90 % |" in markdown
+    assert str(tmp_path / "review-2026-W42.html") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("week", ["2026-44", "2026-W99", "next"])
+def test_a_week_that_is_none_is_refused(week: str) -> None:
+    with pytest.raises(UsageError, match="2026-W44"):
+        Week.named(week)
+
+
+def test_a_week_of_which_nothing_is_recorded_is_refused(demo_home: Path, tmp_path: Path) -> None:
+    words = ["review", "--week", "2027-W10", "--out", str(tmp_path), "--home", str(demo_home)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", *words],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "nothing is recorded of it yet" in done.stderr
+
+
+def test_a_week_knows_its_name_and_its_begin() -> None:
+    week = Week.named("2026-W44")
+    assert Week.of(week.start_us) == week
+    assert Week.of(week.end_us - 1) == week
+    assert Week.of(week.end_us).name == "2026-W45"
