@@ -19,6 +19,7 @@ from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
 from metrics.policy import load_policy
 from pipelines import decisions, show, tables
+from pipelines.listening import SITE, Listening
 from pipelines.options import FormatOption, HomeOption, JobOption, ScopeOption, moment_us
 from pipelines.show import Format
 
@@ -265,15 +266,17 @@ def validate(
 @app.command()
 def up(
     host: Annotated[str, typer.Option(help="Where to listen; others reach no loopback.")] = (
-        "127.0.0.1"
+        SITE.host
     ),
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Dagster's page.")] = 3000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Dagster's page.")] = SITE.dagster,
+    app_port: Annotated[int, typer.Option(min=1, max=65535, help="The pages.")] = SITE.pages,
+    gate_port: Annotated[int, typer.Option(min=1, max=65535, help="The gate.")] = SITE.gate,
     home: HomeOption = None,
 ) -> None:
-    """Run what a site needs: refreshes each hour and as files arrive, and a page to watch them."""
-    from pipelines import up as site
+    """Run what a site needs: the pages, the gate, refreshes each hour and as files arrive."""
+    from pipelines.up import up
 
-    site.up(Home.open(home), host, port, lambda text: print(text, file=sys.stderr, flush=True))
+    up(Home.open(home), Listening(host, port, app_port, gate_port), _say)
 
 
 decisions.add_to(app)
@@ -281,7 +284,7 @@ decisions.add_to(app)
 
 @app.command("app")
 def pages(
-    port: Annotated[int, typer.Option("--port", help="The port to listen on.")] = 8501,
+    port: Annotated[int, typer.Option("--port", help="The port to listen on.")] = SITE.pages,
     home: HomeOption = None,
 ) -> None:
     """Show the pages in a browser, from this machine only; HEADWAY_TOKEN lets them write."""
@@ -317,7 +320,19 @@ def demo(
     """Simulate a cluster's last 35 days, ingest them and a real sample, and show the answers."""
     from pipelines.demo import run_demo
 
-    run_demo(Home.open(home), moment_us(until, "--until"))
+    site = Home.open(home)
+    run_demo(site, moment_us(until, "--until"))
+    command = f"headway up --home {site.root}"
+    if sys.stdout.isatty():
+        from pipelines.up import up
+
+        up(site, SITE, _say)
+    else:
+        print(f"see it in a browser, and ask the gate: {command}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 @app.command()

@@ -12,10 +12,22 @@ from metrics.errors import HeadwayError, UsageError
 
 def run_pages(home: Home, port: int) -> None:
     """Become the process that shows the pages on this machine. Raises HeadwayError."""
-    script = _app_folder() / "streamlit_app.py"
     print(f"http://127.0.0.1:{port}", flush=True)
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
-    os.execve(sys.executable, command, _environment(home))
+    command = [sys.executable, *pages_command("127.0.0.1", port)]
+    os.execve(sys.executable, command, environment(home))
+
+
+def pages_command(host: str, port: int) -> tuple[str, ...]:
+    """Python's arguments that show the pages. Raises HeadwayError."""
+    script = str(_app_folder() / "streamlit_app.py")
+    where = ("--server.address", host, "--server.port", str(port))
+    return ("-m", "streamlit", "run", script, *where)
+
+
+def gate_command(host: str, port: int) -> tuple[str, ...]:
+    """Python's arguments that answer the gate over HTTP."""
+    where = ("--host", host, "--port", str(port), "--log-level", "warning")
+    return ("-m", "uvicorn", "app.gate:create", "--factory", *where)
 
 
 def write_review(home: Home, week: str | None, scope: str, out: Path) -> list[Path]:
@@ -23,7 +35,7 @@ def write_review(home: Home, week: str | None, scope: str, out: Path) -> list[Pa
     command = [sys.executable, "-m", "app.export", "--out", str(out), "--scope", scope]
     found = subprocess.run(
         command + (["--week", week] if week else []),
-        env=_environment(home),
+        env=environment(home),
         capture_output=True,
         text=True,
         check=False,
@@ -34,7 +46,8 @@ def write_review(home: Home, week: str | None, scope: str, out: Path) -> list[Pa
     return [Path(line) for line in found.stdout.splitlines()]
 
 
-def _environment(home: Home) -> dict[str, str]:
+def environment(home: Home) -> dict[str, str]:
+    """What these processes are told by variables. Raises HeadwayError."""
     above = str(_app_folder().parent)
     paths = [above, *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {"HEADWAY_HOME": str(home.root), "PYTHONPATH": os.pathsep.join(paths)}

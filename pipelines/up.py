@@ -25,6 +25,8 @@ from answers.home import Home
 from metrics.errors import AlreadyRunning, ServiceEnded, UsageError
 from pipelines import dagster_home
 from pipelines.faults import storage_faults
+from pipelines.listening import Listening
+from pipelines.served import environment, gate_command, pages_command
 
 GRACE_S = 20.0
 """How long a service may take to end before it is killed."""
@@ -44,22 +46,38 @@ class Service:
     command: tuple[str, ...]
     address: str = ""
     ready_path: str = ""
+    welcomes: bool = False
+    """It prints nothing but a welcome, which would hide what the others say."""
 
 
-def services(host: str, port: int) -> tuple[Service, ...]:
+def services(at: Listening) -> tuple[Service, ...]:
     """What a site runs."""
-    shown = f"[{host}]" if ":" in host else host
     return (
+        Service(
+            "pages",
+            "budgets and freeze, jobs, restarts, waits, the weekly review",
+            pages_command(at.host, at.pages),
+            address=at.address(at.pages),
+            ready_path="/_stcore/health",
+            welcomes=True,
+        ),
+        Service(
+            "gate",
+            "may a change start? for rollouts and Prometheus; /docs tells how to ask",
+            gate_command(at.host, at.gate),
+            address=at.address(at.gate),
+            ready_path="/healthz",
+        ),
         Service(
             "webserver",
             "Dagster's page: runs, assets, checks, backfills",
             (
                 *("-m", "dagster_webserver", "-m", _DEFINITIONS),
-                *("-h", host, "-p", str(port)),
+                *("-h", at.host, "-p", str(at.dagster)),
                 *("--dagster-log-level", "warning", "--code-server-log-level", "warning"),
                 "--suppress-warnings",
             ),
-            address=f"http://{shown}:{port}",
+            address=at.address(at.dagster),
             ready_path="/server_info",
         ),
         Service(
@@ -82,6 +100,7 @@ class Children:
             [sys.executable, *service.command],
             env=environment,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if service.welcomes else None,
             start_new_session=True,
             preexec_fn=_end_with_parent(),
         )
@@ -124,7 +143,7 @@ def _end_with_parent() -> Callable[[], None] | None:
     return lambda: set_death_signal(request, signal.SIGTERM)
 
 
-def up(home: Home, host: str, port: int, say: Callable[[str], None]) -> None:
+def up(home: Home, at: Listening, say: Callable[[str], None]) -> None:
     """Run the services until a signal asks to end.
 
     Raises UsageError where the address cannot be used, AlreadyRunning, PolicyError, StorageFault,
@@ -134,14 +153,15 @@ def up(home: Home, host: str, port: int, say: Callable[[str], None]) -> None:
     with storage_faults(home.root):
         (home.root / "inbox").mkdir(exist_ok=True)
     with _only_one(home, place):
-        _check_address(host, port)
+        for option, port in at.ports.items():
+            _check_address(at.host, port, option)
         os.environ["DAGSTER_HOME"] = str(place)
         os.environ["HEADWAY_HOME"] = str(home.root)
         with dg.DagsterInstance.get() as instance:
             left = dagster_home.end_leftovers(instance)
         if left:
             say(f"{left} runs were under way when `headway up` ended; they are started again")
-        _serve(services(host, port), home, host, say)
+        _serve(services(at), home, at.host, say)
 
 
 def _serve(table: tuple[Service, ...], home: Home, host: str, say: Callable[[str], None]) -> None:
@@ -149,7 +169,7 @@ def _serve(table: tuple[Service, ...], home: Home, host: str, say: Callable[[str
     with _signals() as asked:
         try:
             for service in table:
-                children.start(service, dict(os.environ))
+                children.start(service, environment(home))
             _say_what_runs(table, home, host, say)
             waiting = {service for service in table if service.ready_path}
             while not asked:
@@ -193,7 +213,7 @@ def _answers(service: Service) -> bool:
         return False
 
 
-def _check_address(host: str, port: int) -> None:
+def _check_address(host: str, port: int, option: str) -> None:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM
@@ -204,7 +224,7 @@ def _check_address(host: str, port: int) -> None:
     except (OSError, OverflowError) as e:
         raise UsageError(
             f"{host}:{port} cannot be listened on ({getattr(e, 'strerror', None) or e}); "
-            "say another with --port or --host"
+            f"say another with {option} or --host"
         ) from e
 
 

@@ -56,27 +56,35 @@ class Up:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.port = free_port()
+        self.port, self.app_port, self.gate_port = free_port(), free_port(), free_port()
         self._said = (home / "up.log").open("w", encoding="utf-8")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines.cli", "up", "--port", str(self.port)],
+            [sys.executable, "-m", "pipelines.cli", "up", *self.ports()],
             env=ENVIRONMENT | {"HEADWAY_HOME": str(home)},
             stdout=self._said,
             stderr=subprocess.STDOUT,
         )
+
+    def ports(self) -> list[str]:
+        """The options that say where it listens."""
+        return [
+            *("--port", str(self.port)),
+            *("--app-port", str(self.app_port)),
+            *("--gate-port", str(self.gate_port)),
+        ]
 
     def said(self) -> str:
         """What it printed until now."""
         return (self.home / "up.log").read_text(encoding="utf-8")
 
     def ready(self) -> None:
-        """Wait until the page answers."""
+        """Wait until everything that has an address answers."""
 
         def answers() -> bool:
             assert self.process.poll() is None, self.said()
-            return "ready: " in self.said()
+            return self.said().count("ready: ") == 3
 
-        until(answers, "the page")
+        until(answers, "the pages, the gate and Dagster's page")
 
     def end(self) -> int:
         """Ask it to end; its exit code."""

@@ -67,7 +67,7 @@ COMMANDS = {
     "app": {"--port", "--home"},
     "review": {"--out", "--week", "--scope", "--home"},
     "validate": {"file", "--home"},
-    "up": {"--host", "--port", "--home"},
+    "up": {"--host", "--port", "--app-port", "--gate-port", "--home"},
     "simulate": {
         "--seed",
         "--jobs",

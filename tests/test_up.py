@@ -104,7 +104,8 @@ def test_files_in_the_inbox_are_ingested_once_by_one_run(
 
 
 def test_its_output_names_the_addresses_and_no_other_than_the_loopback(up: Up) -> None:
-    assert f"http://127.0.0.1:{up.port}" in up.said()
+    ports = (up.port, up.app_port, up.gate_port)
+    assert [f"http://127.0.0.1:{port}" in up.said() for port in ports] == [True] * 3
     assert "careful" not in up.said()
     listening = subprocess.run(
         [sys.executable, "-c", LISTENERS, *map(str, up.descendants())],
@@ -112,7 +113,7 @@ def test_its_output_names_the_addresses_and_no_other_than_the_loopback(up: Up) -
         text=True,
         check=True,
     ).stdout.split()
-    assert listening == [f"0100007F:{up.port:04X}"]
+    assert set(listening) == {f"0100007F:{port:04X}" for port in ports}
 
 
 LISTENERS = """
@@ -217,7 +218,7 @@ def test_the_mart_is_fresh_after_it_was_published(up: Up) -> None:
 
 def test_a_second_up_in_the_same_home_is_refused(up: Up, home: Path) -> None:
     second = subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", "up", "--port", str(services.free_port())],
+        [sys.executable, "-m", "pipelines.cli", "up"],
         env=services.ENVIRONMENT | {"HEADWAY_HOME": str(home)},
         capture_output=True,
         text=True,
@@ -228,9 +229,18 @@ def test_a_second_up_in_the_same_home_is_refused(up: Up, home: Path) -> None:
     assert f"runs here already (process {up.process.pid})" in second.stderr
 
 
-def test_a_taken_port_is_told_before_anything_starts(up: Up, tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--port", "--app-port", "--gate-port"])
+def test_a_taken_port_is_told_before_anything_starts(up: Up, tmp_path: Path, option: str) -> None:
+    free = {name: str(services.free_port()) for name in ("--port", "--app-port", "--gate-port")}
+    taken = free | {option: str(up.port)}
     other = subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", "up", "--port", str(up.port)],
+        [
+            sys.executable,
+            "-m",
+            "pipelines.cli",
+            "up",
+            *(word for pair in taken.items() for word in pair),
+        ],
         env=services.ENVIRONMENT | {"HEADWAY_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -239,7 +249,7 @@ def test_a_taken_port_is_told_before_anything_starts(up: Up, tmp_path: Path) -> 
     )
     assert other.returncode == 2
     assert f"127.0.0.1:{up.port} cannot be listened on" in other.stderr
-    assert "--port" in other.stderr
+    assert f"say another with {option}" in other.stderr
 
 
 def test_a_killed_daemon_ends_all_and_the_next_start_completes_its_run(
