@@ -20,7 +20,7 @@ Opener = Callable[..., AppTest]
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the demonstration in it. Read only: what writes takes one of its own."""
     home = tmp_path_factory.mktemp("demo")
-    command_line(["demo", "--home", str(home)], standalone_mode=False)
+    command_line(["demo", "--until", AS_OF, "--home", str(home)], standalone_mode=False)
     return home
 
 

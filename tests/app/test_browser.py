@@ -21,7 +21,7 @@ from conftest import AS_OF, ROOT
 sync_api = pytest.importorskip("playwright.sync_api")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-RAN = "2026-10-22T12:00:00Z"
+RAN = "2026-08-22T12:00:00Z"
 """A moment in whose 30 days the run of three weeks lies."""
 SHOTS = Path(__file__).parent / "shots"
 PICTURES = ROOT / "docs" / "pictures"

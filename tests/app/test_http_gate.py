@@ -69,7 +69,7 @@ def free_port() -> int:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("gate")
     home = Home.open(folder / "home")
-    headway(home, "demo")
+    headway(home, "demo", "--until", "2026-11-29T16:00:00Z")
     hashed = hashlib.sha256(TOKEN.encode()).hexdigest()
     reader = hashlib.sha256(b"a-reader").hexdigest()
     holders = [

@@ -16,17 +16,17 @@ from pipelines.cli import app as command_line
 def test_a_review_is_one_html_file_and_markdown_with_its_charts(
     demo_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["review", "--week", "2026-W42", "--out", str(tmp_path), "--home", str(demo_home)]
+    words = ["review", "--week", "2026-W34", "--out", str(tmp_path), "--home", str(demo_home)]
     command_line(words, standalone_mode=False)
-    html = (tmp_path / "review-2026-W42.html").read_text(encoding="utf-8")
-    markdown = (tmp_path / "review-2026-W42.md").read_text(encoding="utf-8")
-    assert "Week 42: goodput and restart missed" in html
+    html = (tmp_path / "review-2026-W34.html").read_text(encoding="utf-8")
+    markdown = (tmp_path / "review-2026-W34.md").read_text(encoding="utf-8")
+    assert "Week 34: goodput and restart missed" in html
     assert html.count("<svg role") == 2
     assert not re.findall(r'(?:src|href)="', html)
     for chart in re.findall(r"\]\(([^)]+\.svg)\)", markdown):
         assert (tmp_path / chart).exists()
     assert "| Goodput | 90 % |" in markdown
-    assert str(tmp_path / "review-2026-W42.html") in capsys.readouterr().out
+    assert str(tmp_path / "review-2026-W34.html") in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("week", ["2026-44", "2026-W99", "next"])
