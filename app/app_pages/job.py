@@ -1,5 +1,6 @@
 """My job: its goodput, where the rest went, and whether that was the platform's doing."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -360,6 +361,48 @@ def show_wait(seen: View, name: str, tier: str | None) -> None:
     )
 
 
+def show_attempts(seen: View, name: str) -> None:
+    """Two attempts side by side."""
+    found = seen.published.read(jobs.attempts, name)
+    if len(found) < 2:
+        return
+    st.header("Two attempts side by side", anchor=False)
+    numbers = [row["attempt"] for row in found]
+    wanted = address.number("attempt")
+    first = numbers.index(wanted) if wanted in numbers else len(numbers) - 2
+    one, two = st.columns(2)
+    left = one.selectbox("Attempt", numbers, index=first)
+    right = two.selectbox("Beside attempt", numbers, index=len(numbers) - 1)
+    address.put(attempt=str(left) if left != numbers[-2] else None)
+    pair = [next(row for row in found if row["attempt"] == number) for number in (left, right)]
+    columns = [f"Attempt {left}", f"Attempt {right} "]
+    frame.table(
+        [
+            {"": what} | dict(zip(columns, map(say, pair), strict=True))
+            for what, say in _ATTEMPT_FACTS.items()
+        ]
+    )
+
+
+def _until_first_step(row: dict[str, Any]) -> str:
+    if row["allocated_us"] is None or row["first_step_us"] is None:
+        return format.UNKNOWN
+    return format.duration(row["first_step_us"] - row["allocated_us"])
+
+
+_ATTEMPT_FACTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "Allocated": lambda row: format.moment(row["allocated_us"]),
+    "Until its first step": _until_first_step,
+    "Steps": lambda row: format.UNKNOWN if row["steps"] is None else format.count(row["steps"]),
+    "Median step": lambda row: format.duration(row["median_us"]),
+    "Last step": lambda row: format.moment(row["last_step_us"]),
+    "Interrupted": lambda row: (
+        format.moment(row["interrupted_us"]) if row["interrupted_us"] else "not"
+    ),
+    "Nodes": lambda row: str(row["nodes"] or format.UNKNOWN),
+}
+
+
 def show_windows(seen: View, planned: list[dict[str, Any]]) -> None:
     """Planned maintenance that will touch it."""
     st.header("Planned maintenance that will touch it", anchor=False)
@@ -491,6 +534,7 @@ def page() -> None:
     show_windows(seen, planned)
     show_holes(seen, name)
     show_beside(seen, name, wall)
+    show_attempts(seen, name)
 
 
 page()
