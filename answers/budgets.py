@@ -213,6 +213,7 @@ class Report:
             "alerts": self._alerts(),
             "over_cautious": self.is_over_cautious,
             "forecasts": self._forecasts(),
+            "adjustments": self._adjustments(),
             "goodput": self.goodput() if self.series.measure == "goodput" else None,
         }
 
@@ -241,8 +242,22 @@ class Report:
                 "burn_span": PRESENT_BURN,
                 "assumes": assumed,
             },
-            "thaw_if_nothing_more_is_lost": _thawing(self.thaw),
-            "thaw_at_present_burn": _thawing(self.thaw_at_present_burn),
+            "thaw_if_nothing_more_is_lost": self._thawing(self.thaw),
+            "thaw_at_present_burn": self._thawing(self.thaw_at_present_burn),
+        }
+
+    def _thawing(self, found: Thaw | None) -> dict[str, Any] | None:
+        if found is None:
+            return None
+        unit = self.series.unit.value
+        coming = f"{float(found.hourly_total):.6g} {unit} in each coming hour, as in the last day"
+        return {"at": rfc3339(found.at_us), "assumes": coming}
+
+    def _adjustments(self) -> dict[str, int]:
+        adjustments = self.facts.adjustments
+        return {
+            "exclusions": len(adjustments.exclusions),
+            "reattributions": len(adjustments.reattributions),
         }
 
     def goodput(self) -> dict[str, Any]:
@@ -375,15 +390,6 @@ def _amounts(budget: Budget) -> dict[str, int]:
         "bad": budget.amount.bad,
         "allowed": budget.allowed,
         "remaining": budget.remaining,
-    }
-
-
-def _thawing(found: Thaw | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {
-        "at": rfc3339(found.at_us),
-        "assumes": f"{found.hourly_total} counted in each coming hour, as in the last day",
     }
 
 

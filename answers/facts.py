@@ -26,6 +26,8 @@ from metrics.objectives import (
 from metrics.policy import Policy
 from metrics.scope import Scope
 
+_AS_IS = "select job, hour_us, category, component, cause, us from ledger"
+
 DIMENSIONS = ("category", "cause", "component", "job", "tenant", "tier", "node")
 """What spending is broken down by."""
 
@@ -81,7 +83,8 @@ class Facts:
                 "short_duration_us": classes.short_duration_us,
             },
         )
-        mart.keep("adjusted_ledger", sql.read("facts/adjusted_ledger"))
+        changed = adjustments.exclusions or adjustments.reattributions
+        mart.define("adjusted_ledger", sql.read("facts/adjusted_ledger") if changed else _AS_IS)
         self._keep_charges()
         mart.keep("charged_hours", sql.read("facts/charged_hours"))
         self.data_through_us = mart.meta().as_of_us
@@ -163,7 +166,8 @@ class Facts:
                 " and hour_us >= ? and hour_us < ? group by all order by lost desc, name",
                 [*params, end_us, start_us, end_us],
             )
-            found[dimension] = {row["name"]: int(row["lost"]) for row in rows}
+            # What was re-attributed leaves a sum of nothing behind.
+            found[dimension] = {row["name"]: int(row["lost"]) for row in rows if row["lost"]}
         return found
 
     @_kept

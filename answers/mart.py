@@ -42,6 +42,10 @@ class Mart:
         """Keep a query's rows as a table of this connection only."""
         self._con.execute(f"create or replace temp table {name} as {query}", params)
 
+    def define(self, name: str, query: str) -> None:
+        """Give a query a name on this connection, to be run where it is asked for."""
+        self._con.execute(f"create or replace temp view {name} as {query}")
+
     def rows(self, query: str, params: Params = None) -> list[dict[str, Any]]:
         """A query's rows as dictionaries; integers stay integers of any size."""
         result = self._con.execute(query, params)

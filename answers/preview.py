@@ -18,6 +18,7 @@ def preview(
 ) -> dict[str, Any]:
     """The jobs on the nodes, what each would lose, and the fleet's budgets before and after.
 
+    `would_freeze` is None where the data are too old at that moment to tell.
     Raises UsageError for a node that no running job's records name among those there are.
     """
     known = facts.nodes()
@@ -50,7 +51,7 @@ def preview(
             for job in hit
         ],
         "budgets": found,
-        "would_freeze": any(row["exhausts"] for row in found),
+        "would_freeze": None if moment.stale else any(row["exhausts"] for row in found),
         "cheapest_hours": [
             {"hour": rfc3339(hour_us), "gpu_us": work}
             for hour_us, work in cheapest_hours(facts.work(), at_us)

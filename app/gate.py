@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -86,9 +87,11 @@ class Override(BaseModel):
 Responses = dict[int | str, dict[str, Any]]
 WRONG: Responses = {422: {"model": Problem}}
 WRONG_OR_UNREADABLE: Responses = WRONG | {503: {"model": Problem}}
-HELD: Responses = {403: {"model": Decision}, **WRONG}
-NOT_THERE: Responses = {404: {"model": Problem}, 503: {"model": Problem}}
-NOT_ALLOWED: Responses = {401: {"model": Problem}, 403: {"model": Problem}, **WRONG}
+TORN: Responses = {400: {"model": Problem}}
+"""A body that is no JSON."""
+HELD: Responses = {403: {"model": Decision}, **TORN, **WRONG}
+NOT_THERE: Responses = {404: {"model": Problem}, **WRONG_OR_UNREADABLE}
+NOT_ALLOWED: Responses = {401: {"model": Problem}, 403: {"model": Problem}, **TORN, **WRONG}
 
 
 def create() -> FastAPI:
@@ -110,6 +113,13 @@ def application(home: Home) -> FastAPI:
     @app.exception_handler(UsageError)
     def wrong_question(_: Request, error: UsageError) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 422)
+
+    @app.exception_handler(RequestValidationError)
+    def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
+        told = "; ".join(
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+        )
+        return JSONResponse({"detail": told}, 422)
 
     @app.exception_handler(HeadwayError)
     def unreadable(_: Request, error: HeadwayError) -> JSONResponse:

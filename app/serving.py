@@ -1,21 +1,35 @@
 """One open mart that many requests share, replaced when something newer was published or decided.
 
 A DuckDB connection that several threads use at once gives wrong answers, so requests take turns:
-what they ask is kept in memory (see answers.facts), and a turn takes milliseconds.
+what they ask is kept in memory (see answers.facts), and a turn takes milliseconds. What people
+decide acts at the next turn. A newer mart is read beside the old one, which answers until then.
 """
 
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from answers.clock import now_us
 from answers.facts import Facts
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import CURRENT, open_mart
+from metrics.adjustments import Adjustments
+from metrics.policy import Policy
 from metrics.rulings import Rulings
 
-Version = tuple[object, ...]
+Version = tuple[tuple[int, int, int] | None, ...]
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """An open mart under a policy and adjustments, and the version of CURRENT that it is of."""
+
+    facts: Facts
+    version: Version
+    opened: ExitStack
 
 
 class Serving:
@@ -24,10 +38,9 @@ class Serving:
     def __init__(self, home: Home) -> None:
         self.home = home
         self._lock = threading.Lock()
-        self._version: Version | None = None
-        self._open = ExitStack()
-        self._facts: Facts | None = None
-        self._rulings: Rulings | None = None
+        self._loaded: _Loaded | None = None
+        self._loading: threading.Thread | None = None
+        self._ruled: tuple[Version, Rulings] | None = None
 
     @contextmanager
     def turn(self) -> Iterator[tuple[Facts, Rulings]]:
@@ -36,44 +49,71 @@ class Serving:
         Raises NothingPublished, PolicyError or HeadwayError where they cannot be read.
         """
         with self._lock:
-            version = self._seen()
-            if version != self._version or self._facts is None or self._rulings is None:
-                self._replace()
-                self._version = version
-            assert self._facts is not None
-            assert self._rulings is not None
-            yield self._facts, self._rulings
+            rulings = self._rulings()
+            yield self._facts(rulings), rulings
 
     def close(self) -> None:
         """Close the mart."""
         with self._lock:
-            self._open.close()
-            self._version = None
+            if self._loaded:
+                self._loaded.opened.close()
+            self._loaded = None
 
-    def _replace(self) -> None:
-        self._open.close()
-        self._facts = None
-        rulings = Rulings(Journal(self.home).entries(), self.home.policy())
+    def _rulings(self) -> Rulings:
+        journal, policy = self.home.journal, self.home.policy_file
+        version = _version(journal, journal.with_name(journal.name + "-wal"), policy)
+        if self._ruled is None or self._ruled[0] != version:
+            self._ruled = (version, Rulings(Journal(self.home).entries(), self.home.policy()))
+        return self._ruled[1]
+
+    def _facts(self, rulings: Rulings) -> Facts:
+        policy, adjustments = rulings.policy, rulings.adjustments(now_us())
+        loaded = self._loaded
+        if (
+            loaded is None
+            or loaded.facts.policy != policy
+            or loaded.facts.adjustments != adjustments
+        ):
+            loaded = self._swap(self._load(policy, adjustments))
+        elif loaded.version != self._published() and self._loading is None:
+            self._loading = threading.Thread(
+                target=self._load_beside, args=(policy, adjustments), daemon=True
+            )
+            self._loading.start()
+        return loaded.facts
+
+    def _load_beside(self, policy: Policy, adjustments: Adjustments) -> None:
+        try:
+            fresh = self._load(policy, adjustments)
+            with self._lock:
+                self._swap(fresh)
+        finally:
+            # Where it could not be read, the next turn tries again.
+            self._loading = None
+
+    def _load(self, policy: Policy, adjustments: Adjustments) -> _Loaded:
+        version = self._published()
         with ExitStack() as opening:
             mart = opening.enter_context(open_mart(self.home))
-            self._facts = Facts(mart, rulings.policy, rulings.adjustments(now_us()))
-            self._open = opening.pop_all()
-        self._rulings = rulings
+            return _Loaded(Facts(mart, policy, adjustments), version, opening.pop_all())
 
-    def _seen(self) -> Version:
-        """What changes whenever the mart, the journal or the policy does."""
-        journal = self.home.journal
-        files = (
-            self.home.mart / CURRENT,
-            journal,
-            journal.with_name(journal.name + "-wal"),
-            self.home.policy_file,
-        )
-        found: list[tuple[int, int, int] | None] = []
-        for file in files:
-            try:
-                stat = file.stat()
-                found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
-            except FileNotFoundError:
-                found.append(None)
-        return tuple(found)
+    def _swap(self, fresh: _Loaded) -> _Loaded:
+        if self._loaded:
+            self._loaded.opened.close()
+        self._loaded = fresh
+        return fresh
+
+    def _published(self) -> Version:
+        return _version(self.home.mart / CURRENT)
+
+
+def _version(*files: Path) -> Version:
+    """What changes whenever one of the files does."""
+    found: list[tuple[int, int, int] | None] = []
+    for file in files:
+        try:
+            stat = file.stat()
+            found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+        except FileNotFoundError:
+            found.append(None)
+    return tuple(found)

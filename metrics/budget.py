@@ -179,7 +179,7 @@ class Thaw:
     """
 
     at_us: int | None
-    hourly_total: int
+    hourly_total: Fraction
     burn: Fraction
 
 
@@ -192,9 +192,9 @@ def thaw(
 ) -> Thaw:
     """Let the window roll over the recorded hours until `level` of the allowance is left.
 
-    The coming hours hold what the last 24 held on average (whole units), at that burn rate.
+    The coming hours hold what the last 24 held on average, at that burn rate.
     """
-    hourly_total = amount(entries, end_us, 24).total // 24
+    hourly_total = Fraction(amount(entries, end_us, 24).total, 24)
     for at_us, allowance, bad in coming(entries, target, end_us, burn, WINDOW_HOURS):
         if allowance - bad >= level * allowance:
             return Thaw(at_us, hourly_total, burn)
@@ -206,9 +206,9 @@ def coming(
 ) -> Iterator[tuple[int, Fraction, Fraction]]:
     """The allowance and what is bad at each of the coming whole hours, the present one first.
 
-    They hold what the last 24 held on average (whole units), at that burn rate.
+    They hold what the last 24 held on average, at that burn rate.
     """
-    hourly_total = amount(entries, end_us, 24).total // 24
+    hourly_total = Fraction(amount(entries, end_us, 24).total, 24)
     hourly_bad = burn * (1 - target) * hourly_total
     for hour, rolled in enumerate(rolling(entries, end_us, end_us + hours * HOUR_US)):
         total = rolled.total + hour * hourly_total

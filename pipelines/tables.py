@@ -376,7 +376,11 @@ def print_preview(answer: dict[str, Any]) -> None:
     columns = ("objective", "scope", "state", ">left before", ">left after", "")
     print_table("Gating budgets", columns, budgets)
     out = console()
-    verdict = "would freeze rollouts" if answer["would_freeze"] else "would not freeze rollouts"
+    verdict = {
+        True: "would freeze rollouts",
+        False: "would not freeze rollouts",
+        None: "cannot be judged: the data are too old at that moment (`headway refresh`)",
+    }[answer["would_freeze"]]
     out.print(f"{answer['change']} on {', '.join(answer['nodes'])} {verdict}", markup=False)
     hours = ", ".join(str(row["hour"])[:16] for row in answer["cheapest_hours"])
     out.print(f"least running work in the coming week (UTC): {hours}")

@@ -549,3 +549,14 @@ def test_the_mission_s_run_is_exact(demo: tuple[Path, str]) -> None:
 def test_the_demonstration_runs_in_a_home_that_is_in_use(demo: tuple[Path, str]) -> None:
     home, before = demo
     assert headway(home, "demo").stdout.decode() == before
+
+
+def test_validate_lists_every_fault_with_its_line_and_a_hint(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    default = (ROOT / "metrics" / "slo.yaml").read_text(encoding="utf-8")
+    faulty = default.replace("budgetingMethod", "budgetMethod", 1).replace("rank: 3", "rank: x")
+    file.write_text(faulty, encoding="utf-8")
+    said = headway(tmp_path / "home", "validate", str(file), code=2).stderr.decode()
+    assert f"{file}: 3 faults" in said
+    assert "spec.budgetMethod: no such key; did you mean budgetingMethod?" in said
+    assert re.search(r"line \d+: tiers\.0\.rank: ", said)

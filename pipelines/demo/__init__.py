@@ -6,11 +6,15 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from answers import questions
+from answers import budgets, gate, questions
+from answers.facts import Facts
 from answers.home import Home
 from answers.mart import Mart, open_mart
+from metrics.adjustments import Adjustments
 from metrics.conventions import US_PER_S
 from metrics.policy import Policy
+from metrics.rulings import Rulings
+from metrics.scope import Scope
 from pipelines import show, tables
 from pipelines.demo import three_weeks
 from pipelines.progress import Progress
@@ -40,6 +44,7 @@ def run_demo(home: Home) -> None:
             tables.print_job(questions.job(mart, job))
         _print_allowance(questions.job(mart, three_weeks.JOB))
         tables.print_as_of(mart.meta())
+        _print_decision(mart, home.policy())
 
 
 def _write(folder: Path, lifecycle: list[Any], steps: list[Any]) -> None:
@@ -93,6 +98,16 @@ def _print_allowance(answer: dict[str, Any]) -> None:
         f" {_hours(allowed_us)}; it lost {_hours(gap_us)}: {_hours(gap_us - allowed_us)} over.",
         style="bold",
     )
+
+
+def _print_decision(mart: Mart, policy: Policy) -> None:
+    """What the budgets and the gate said on the day that the run made by hand ended."""
+    as_of_us = round((three_weeks.START + three_weeks.LENGTH).timestamp()) * US_PER_S
+    facts = Facts(mart, policy, Adjustments())
+    show.console().print("\nOn the day that three-weeks ended:", style="bold")
+    tables.print_budgets(Scope(), budgets.reports(facts, Scope(), as_of_us))
+    question = gate.Question("firmware", Scope(), as_of_us)
+    tables.print_gate(gate.decide(facts, Rulings([], policy), question))
 
 
 def _hours(us: int) -> str:

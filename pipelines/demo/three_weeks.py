@@ -22,6 +22,7 @@ from typing import Any
 
 JOB = "three-weeks"
 START = datetime(2026, 10, 1, tzinfo=UTC)
+LENGTH = timedelta(days=21)
 STEP_MIN = 10
 PAUSE_MIN = 5
 STEPS_PER_CHECKPOINT = 30

@@ -1,8 +1,12 @@
 -- Grain: a job, with the moment from which on it is large (null: never; 0: as submitted), whether it
 -- is short, and the weight of its time. Parameters: least GPUs, least length and short length in µs.
-with walls as (
+with growing as (
+  select job from jobs
+  where gpus >= $large_gpus and coalesce(expected_duration_us < $large_duration_us, true)
+),
+walls as (
   select job, hour_us, sum(sum(us)) over (partition by job order by hour_us) as wall_us
-  from ledger group by job, hour_us
+  from ledger semi join growing using (job) group by job, hour_us
 ),
 grown as (
   select job, min(hour_us) + 3600000000 as large_us from walls

@@ -12,7 +12,9 @@ from metrics.planner import cheapest_hours
 MINUTE_US = 60_000_000
 
 
-def drained(tmp_path: Path, minutes: int, nodes: list[str]) -> dict[str, object]:
+def drained(
+    tmp_path: Path, minutes: int, nodes: list[str], hours: float = 100
+) -> dict[str, object]:
     """A job of 8 GPUs on n1 that restarts in an hour and saves every 2 h, after 100 h."""
     fleet = Fleet()
     fleet.submit(0, checkpoint_interval_us=2 * HOUR_US)
@@ -24,7 +26,7 @@ def drained(tmp_path: Path, minutes: int, nodes: list[str]) -> dict[str, object]
     fleet.tell("resources_allocated", at(0), "elsewhere", attempt=0, nodes=["n9"])
     fleet.train(0, 100, "elsewhere")
     with facts(fleet.publish(tmp_path)) as found:
-        return preview(found, "node_drain", nodes, minutes * MINUTE_US, at(100))
+        return preview(found, "node_drain", nodes, minutes * MINUTE_US, at(hours))
 
 
 def test_a_job_loses_the_downtime_its_own_restart_and_half_an_interval(tmp_path: Path) -> None:
@@ -43,6 +45,10 @@ def test_a_job_loses_the_downtime_its_own_restart_and_half_an_interval(tmp_path:
 def test_a_drain_that_would_spend_the_rest_is_told_to_freeze(tmp_path: Path) -> None:
     # 136 GPU-h are left; a loss of x leaves 136 - 0.9 x: x = 151.1 GPU-h, 18.9 h of this job.
     assert drained(tmp_path, 60 * 17, ["n1"])["would_freeze"] is True
+
+
+def test_on_stale_data_it_says_that_it_cannot_tell(tmp_path: Path) -> None:
+    assert drained(tmp_path, 60 * 17, ["n1"], hours=103)["would_freeze"] is None
 
 
 def test_a_node_that_nobody_knows_is_refused(tmp_path: Path) -> None:

@@ -209,3 +209,24 @@ def test_it_answers_while_a_refresh_publishes(server: Server) -> None:
     assert refreshing.returncode == 0
     # The aim is a median under 20 ms on a quiet machine; shared ones get room.
     assert statistics.median(times_s) < 0.2
+
+
+def test_it_keeps_what_its_openapi_promises_whatever_it_is_asked(server: Server) -> None:
+    # Which changes and scopes there are depends on policy and data, which no schema can say: that
+    # a question fits the schema does not make it a right one.
+    done = subprocess.run(
+        [
+            Path(sys.executable).with_name("schemathesis"),
+            "run",
+            f"http://127.0.0.1:{server.port}/openapi.json",
+            "--exclude-checks=positive_data_acceptance",
+            "--max-examples=30",
+            "--seed=1",
+            "--no-color",
+        ],
+        cwd=server.home.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
