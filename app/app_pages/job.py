@@ -152,7 +152,11 @@ def show_wall(seen: View, name: str, wall: Wall) -> None:
     """The waterfall, and the exact ledger behind it."""
     st.header(f"Where {format.duration(wall.wall_us)} went", anchor=False)
     if wall.gap_us:
-        frame.show(waterfall.drawing(wall, seen.theme, name), key="waterfall")
+
+        def pick(category: str) -> None:
+            address.put(category=None if address.get("category") == category else category)
+
+        frame.show(waterfall.drawing(wall, seen.theme, name), key="waterfall", on_pick=pick)
     else:
         st.markdown("Nothing was lost: all of its wall-clock is useful step time.")
     rows = [
@@ -221,6 +225,7 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
     if found is None:
         return
     st.header("Life of the job", anchor=False)
+    found = _only(found)
     frame.show(life.drawing(found, seen.theme), key="life")
     if len(found.restarts) > life.MOST_RESTARTS:
         st.caption(f"{len(found.restarts)} restarts: too many to number here, listed below.")
@@ -246,6 +251,30 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
         ],
         "Numbers: attempts",
     )
+
+
+def _only(found: life.Life) -> life.Life:
+    """The life with the chosen category alone: the one of the address, by click or by pill."""
+    present = [
+        category.id
+        for category in BY_ID.values()
+        if any(row[1] == category.id for row in found.bins)
+    ]
+    chosen = address.get("category")
+    st.session_state["only"] = chosen if chosen in present else None
+
+    def picked() -> None:
+        address.put(category=st.session_state["only"])
+
+    only = st.pills(
+        "Only",
+        present,
+        format_func=lambda name: BY_ID[name].label,
+        key="only",
+        on_change=picked,
+        label_visibility="collapsed",
+    )
+    return found if only is None else life.only(found, only)
 
 
 def show_restarts(seen: View, name: str) -> None:
