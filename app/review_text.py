@@ -178,6 +178,7 @@ def line_chart(found: Review, line: home.Line, course: home.Course, theme: str) 
             (),
             (),
             (),
+            (),
             0.05,
             found.as_of_us,
             "Goodput budget left",

@@ -180,6 +180,7 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
         marks,
         () if seen.is_stale else found.nothing_lost,
         () if seen.is_stale else found.present_burn,
+        () if seen.is_stale else found.band,
         float(seen.published.policy.thaw_remaining),
         seen.as_of_us,
         f"Budget left of {card_label(by_key[key])}, {frame.scope_label(str(seen.scope))}",
@@ -187,7 +188,7 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
     frame.show(budget.drawing(line, seen.theme), key="budget-line")
     st.caption(
         "▲ change let through ◆ override. Dotted: nothing more is lost; dashed: at the burn of the"
-        " last day; rings: thaw."
+        " last day; band: at those of 6 h and 30 d; rings: thaw."
     )
     frame.numbers(
         [
@@ -292,7 +293,11 @@ def show_counts(seen: View, cards: list[home.Card]) -> None:
             for name, amount, _, before in found.rows
         ]
         whole, of = (found.allowed, "of budget") if found.allowed else (card.bad, "of all")
-        with st.expander(f"{card_label(card)}: {format.count(card.bad)} missed, by {by}"):
+        said = f"{card_label(card)}: {format.count(card.bad)} missed, by {by}"
+        opened = st.expander(said, key=f"open-{card.key}", on_change="rerun")
+        if not opened.open:
+            continue
+        with opened:
             spent = spend.Spent(spenders, "count", whole, of)
             title = f"What spent {card_label(card)}, by {by}"
             frame.show(spend.drawing(spent, seen.theme, title), key=f"counts-{card.key}")

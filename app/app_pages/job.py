@@ -1,5 +1,6 @@
 """My job: its goodput, where the rest went, and whether that was the platform's doing."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -151,7 +152,11 @@ def show_wall(seen: View, name: str, wall: Wall) -> None:
     """The waterfall, and the exact ledger behind it."""
     st.header(f"Where {format.duration(wall.wall_us)} went", anchor=False)
     if wall.gap_us:
-        frame.show(waterfall.drawing(wall, seen.theme, name), key="waterfall")
+
+        def pick(category: str) -> None:
+            address.put(category=None if address.get("category") == category else category)
+
+        frame.show(waterfall.drawing(wall, seen.theme, name), key="waterfall", on_pick=pick)
     else:
         st.markdown("Nothing was lost: all of its wall-clock is useful step time.")
     rows = [
@@ -220,6 +225,7 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
     if found is None:
         return
     st.header("Life of the job", anchor=False)
+    found = _only(found)
     frame.show(life.drawing(found, seen.theme), key="life")
     if len(found.restarts) > life.MOST_RESTARTS:
         st.caption(f"{len(found.restarts)} restarts: too many to number here, listed below.")
@@ -245,6 +251,30 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
         ],
         "Numbers: attempts",
     )
+
+
+def _only(found: life.Life) -> life.Life:
+    """The life with the chosen category alone: the one of the address, by click or by pill."""
+    present = [
+        category.id
+        for category in BY_ID.values()
+        if any(row[1] == category.id for row in found.bins)
+    ]
+    chosen = address.get("category")
+    st.session_state["only"] = chosen if chosen in present else None
+
+    def picked() -> None:
+        address.put(category=st.session_state["only"])
+
+    only = st.pills(
+        "Only",
+        present,
+        format_func=lambda name: BY_ID[name].label,
+        key="only",
+        on_change=picked,
+        label_visibility="collapsed",
+    )
+    return found if only is None else life.only(found, only)
 
 
 def show_restarts(seen: View, name: str) -> None:
@@ -358,6 +388,48 @@ def show_wait(seen: View, name: str, tier: str | None) -> None:
             for turn in found.turns
         ]
     )
+
+
+def show_attempts(seen: View, name: str) -> None:
+    """Two attempts side by side."""
+    found = seen.published.read(jobs.attempts, name)
+    if len(found) < 2:
+        return
+    st.header("Two attempts side by side", anchor=False)
+    numbers = [row["attempt"] for row in found]
+    wanted = address.number("attempt")
+    first = numbers.index(wanted) if wanted in numbers else len(numbers) - 2
+    one, two = st.columns(2)
+    left = one.selectbox("Attempt", numbers, index=first)
+    right = two.selectbox("Beside attempt", numbers, index=len(numbers) - 1)
+    address.put(attempt=str(left) if left != numbers[-2] else None)
+    pair = [next(row for row in found if row["attempt"] == number) for number in (left, right)]
+    columns = [f"Attempt {left}", f"Attempt {right} "]
+    frame.table(
+        [
+            {"": what} | dict(zip(columns, map(say, pair), strict=True))
+            for what, say in _ATTEMPT_FACTS.items()
+        ]
+    )
+
+
+def _until_first_step(row: dict[str, Any]) -> str:
+    if row["allocated_us"] is None or row["first_step_us"] is None:
+        return format.UNKNOWN
+    return format.duration(row["first_step_us"] - row["allocated_us"])
+
+
+_ATTEMPT_FACTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "Allocated": lambda row: format.moment(row["allocated_us"]),
+    "Until its first step": _until_first_step,
+    "Steps": lambda row: format.UNKNOWN if row["steps"] is None else format.count(row["steps"]),
+    "Median step": lambda row: format.duration(row["median_us"]),
+    "Last step": lambda row: format.moment(row["last_step_us"]),
+    "Interrupted": lambda row: (
+        format.moment(row["interrupted_us"]) if row["interrupted_us"] else "not"
+    ),
+    "Nodes": lambda row: str(row["nodes"] or format.UNKNOWN),
+}
 
 
 def show_windows(seen: View, planned: list[dict[str, Any]]) -> None:
@@ -491,6 +563,7 @@ def page() -> None:
     show_windows(seen, planned)
     show_holes(seen, name)
     show_beside(seen, name, wall)
+    show_attempts(seen, name)
 
 
 page()

@@ -134,6 +134,18 @@ def share_x(field_: str, left: int, right: int) -> alt.X:
     )
 
 
+def hits(name: str) -> alt.Chart:
+    """Rows that can be clicked anywhere: the selection `pick` then has the row's id."""
+    pick = alt.selection_point(name="pick", fields=["id"], on="click", empty=False)
+    found: alt.Chart = (
+        data(name)
+        .mark_rect(opacity=0, cursor="pointer")
+        .encode(x=alt.value(0), x2=alt.value("width"), y=row_y(), y2="end")
+        .add_params(pick)
+    )
+    return found
+
+
 def bar_offsets(thick: int = 18) -> dict[str, Any]:
     """Where in its row a bar of that thickness lies."""
     edge = (ROW - thick) // 2

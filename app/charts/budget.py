@@ -26,6 +26,8 @@ class Line:
     """`at_us`, `kind` (a key of GLYPHS) and `what` in words."""
     nothing_lost: Sequence[tuple[int, float]]
     present_burn: Sequence[tuple[int, float]]
+    band: Sequence[tuple[int, float, float]]
+    """(moment, least, most) of other burns."""
     thaw_level: float
     now_us: int
     title: str
@@ -51,6 +53,9 @@ def drawing(line: Line, theme: str) -> base.Drawing:
             ],
             "nothing": [_point(us, left) for us, left in line.nothing_lost],
             "burning": [_point(us, left) for us, left in line.present_burn],
+            "band": [
+                {"at": base.ms(us), "least": least, "most": most} for us, least, most in line.band
+            ],
             "thaws": _thaws(line),
             "levels": _levels(line),
             "now": [] if last is None else [_now(*last)],
@@ -181,6 +186,11 @@ def _lines(theme: Theme) -> list[alt.Chart]:
         .mark_rule(opacity=0, strokeWidth=3)
         .encode(x=x, tooltip=base.tip("when|At", "said|Left"))
     )
+    band = (
+        base.data("band")
+        .mark_area(color=theme.forecast, opacity=0.2, clip=True)
+        .encode(x=x, y=_y("least"), y2="most")
+    )
     nothing = (
         base.data("nothing")
         .mark_line(color=theme.forecast, strokeDash=[1, 3], strokeWidth=2, clip=True)
@@ -191,7 +201,7 @@ def _lines(theme: Theme) -> list[alt.Chart]:
         .mark_line(color=theme.forecast, strokeDash=[6, 3], strokeWidth=2, clip=True)
         .encode(x=x, y=y)
     )
-    return [*rules, under, left, hover, nothing, burning]
+    return [*rules, under, band, left, hover, nothing, burning]
 
 
 def _marks(theme: Theme) -> list[alt.Chart]:

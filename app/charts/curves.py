@@ -47,7 +47,7 @@ def drawing(curves: Sequence[Curve], theme: str, title: str, target: float) -> b
             at_s, share = curve.limit_us / US_PER_S, _at(curve.steps, curve.limit_us)
             known = curve.within if curve.within is not None else share
             said = f"{format.percent(known)} within {format.duration(curve.limit_us)}"
-            limits.append(style | _point(at_s, share) | {"said": said})
+            limits.append(style | _point(at_s, share) | {"said": said, "down": 14 + 16 * place})
         if len(curves) > 1 and curve.steps:
             at, share = _middle(curve.steps, 0.55 - 0.2 * place)
             names.append(style | _point(max(at / US_PER_S, low_s), share))
@@ -167,7 +167,7 @@ def _layers(theme: Theme) -> list[alt.Chart]:
         limits.mark_text(
             align=right,
             dx=alt.ExprRef("datum.s > sqrt(low * high) ? -10 : 10"),
-            dy=14,
+            dy=alt.ExprRef("datum.down"),
             fontWeight="bold",
             **halo,
         ).encode(x=x, y=y, text=text, **({} if halo else {"color": base.color_of()}))

@@ -1,7 +1,7 @@
 """A job's life: attempts, progress and interruptions, work done again, windows, loss by time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -55,6 +55,16 @@ class Life:
     bins: Sequence[tuple[int, str, bool, int]]
     bin_us: int
     title: str
+
+
+def only(life: Life, category: str) -> Life:
+    """The life with what one category lost alone."""
+    return replace(
+        life,
+        stretches=[s for s in life.stretches if s.category == category],
+        again=[s for s in life.again if s.category == category],
+        bins=[row for row in life.bins if row[1] == category],
+    )
 
 
 def drawing(life: Life, theme: str) -> base.Drawing:

@@ -134,13 +134,6 @@ def _template(name: str) -> base.Spec:
         )
         for kind, opacity in (("solid", 1), ("hollow", theme.hollow))
     ]
-    pick = alt.selection_point(name="pick", fields=["id"], on="click", empty=False)
-    hits = (
-        base.data("bands")
-        .mark_rect(opacity=0, cursor="pointer")
-        .encode(x=alt.value(0), x2=alt.value("width"), y=base.row_y(), y2="end")
-        .add_params(pick)
-    )
     ticks = (
         base.data("ticks")
         .mark_tick(
@@ -156,7 +149,7 @@ def _template(name: str) -> base.Spec:
         theme,
         [
             bands,
-            hits,
+            base.hits("bands"),
             *bars,
             ticks,
             *base.row_text("labels", "label", 2, "left", theme),

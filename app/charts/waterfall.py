@@ -58,6 +58,7 @@ def drawing(wall: Wall, theme: str, title: str) -> base.Drawing:
             "bars": rows.bars,
             "labels": rows.labels,
             "bands": rows.bands,
+            "hits": rows.hits,
             "links": rows.links,
             "notes": rows.notes,
             "marks": rows.marks,
@@ -86,6 +87,7 @@ class _Rows:
         self.bars: list[dict[str, object]] = []
         self.labels: list[dict[str, object]] = []
         self.bands: list[dict[str, object]] = []
+        self.hits: list[dict[str, object]] = []
         self.links: list[dict[str, object]] = []
         self.notes: list[dict[str, object]] = []
         self.marks: list[dict[str, object]] = []
@@ -176,6 +178,7 @@ class _Rows:
                 text = f"work done again {self._said(loss.again_us)}"
                 note = {"row": self.count, "x": x1, "text": text, "color": self.theme.ink}
                 self.notes.append(note)
+        self.hits.append({"row": self.count, "end": self.count + 1, "id": loss.category})
         self.links.append({"row": self.count, "end": self.count + 1.25, "x": x2})
         self._label(category.label, f"{format.decimal(tenth)} {self.unit}", loss.us, False)
         self.count += 1
@@ -219,7 +222,7 @@ def _template(name: str) -> base.Spec:
     bars = [
         base.data("bars")
         .transform_filter(f"datum.kind == '{kind}'")
-        .mark_rect(fillOpacity=opacity, strokeWidth=1.2, **offsets)
+        .mark_rect(fillOpacity=opacity, strokeWidth=1.2, cursor="pointer", **offsets)
         .encode(
             x=x,
             x2="x1",
@@ -269,6 +272,7 @@ def _template(name: str) -> base.Spec:
         theme,
         [
             bands,
+            base.hits("hits"),
             links,
             *bars,
             dashes,

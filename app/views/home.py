@@ -129,6 +129,8 @@ class Line:
     left: tuple[tuple[int, float], ...]
     nothing_lost: tuple[tuple[int, float], ...]
     present_burn: tuple[tuple[int, float], ...]
+    band: tuple[tuple[int, float, float], ...]
+    """(moment, least, most) between the burns of 6 hours and of 30 days."""
 
 
 def line(facts: Facts, scope: Scope, as_of_us: int, key: str) -> Line:
@@ -141,11 +143,20 @@ def line(facts: Facts, scope: Scope, as_of_us: int, key: str) -> Line:
         if (s := b.remaining_share) is not None and report.series.state(b.amount) in judged
     ]
     if report.series.measure == "checkpoint_durability":
-        return Line(tuple(left), (), ())
+        return Line(tuple(left), (), (), ())
     return Line(
         tuple(left),
         _ahead(report, Fraction(0)),
         _ahead(report, report.burn[PRESENT_BURN] or Fraction(0)),
+        _band(report),
+    )
+
+
+def _band(report: Report) -> tuple[tuple[int, float, float], ...]:
+    short, long = (_ahead(report, report.burn[span] or Fraction(0)) for span in ("6h", "30d"))
+    return tuple(
+        (at_us, min(one, other), max(one, other))
+        for (at_us, one), (_, other) in zip(short, long, strict=True)
     )
 
 

@@ -32,11 +32,11 @@ class Found:
 
 
 def search(mart: Mart, text: str) -> list[Found]:
-    """Jobs whose id, name, tenant or state has the text, the most recent first; at most 200."""
+    """Jobs whose id, name, tenant or state has the text, running ones first; at most 5,000."""
     rows = mart.rows(
         "select job, name, tenant, state, tier from jobs where ? = ''"
         " or contains(lower(concat_ws(' ', job, name, tenant, state, tier, \"user\")), lower(?))"
-        " order by wall_us is null, state = 'running' desc, last_record_us desc, job limit 200",
+        " order by wall_us is null, state = 'running' desc, last_record_us desc, job limit 5000",
         [text, text],
     )
     return [Found(row["job"], _said(row)) for row in rows]

@@ -110,6 +110,13 @@ class Reader:
     def text(self) -> str:
         return str(self.page.locator("[data-testid='stMain']").inner_text())
 
+    def click_row(self, chart: int, row: int) -> None:
+        """Click a row of a chart of rows."""
+        found = self.page.locator("[data-testid='stVegaLiteChart']").nth(chart)
+        found.scroll_into_view_if_needed()
+        box = found.bounding_box()
+        self.page.mouse.click(box["x"] + 20, box["y"] + 4 + 32 * row + 24)
+
     def keeps_its_width(self) -> bool:
         """Whether nothing is wider than the window."""
         return bool(self.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
@@ -160,6 +167,23 @@ def test_a_lead_sees_whether_rollouts_may_start_and_which(read: Any) -> None:
     assert "security: yes" in lead.text()
     assert "of budget" in lead.page.content() or "What spent the goodput budget" in lead.text()
     lead.shoot("home")
+
+
+def test_a_click_on_what_spent_the_budget_goes_deeper(read: Any) -> None:
+    lead = read()
+    lead.open(f"?as_of={RAN}")
+    lead.click_row(1, row=1)
+    lead.page.wait_for_url("**category=restart**")
+    lead.settled()
+    lead.click_row(2, row=1)
+    lead.page.wait_for_url("**cause=hardware**")
+
+
+def test_a_click_in_the_waterfall_filters_the_timeline(read: Any) -> None:
+    researcher = read()
+    researcher.open(f"job?job=three-weeks&as_of={AS_OF}")
+    researcher.click_row(0, row=4)
+    researcher.page.wait_for_url("**category=preemption**")
 
 
 def test_a_researcher_finds_the_job_and_its_bars_sum_to_the_gap_of_the_command_line(

@@ -49,8 +49,9 @@ def a_life(theme: str) -> base.Drawing:
 def a_line(theme: str) -> base.Drawing:
     left = [(NOW + hour * H, 0.3 - hour / 100) for hour in range(48)]
     ahead = [(NOW + (48 + hour) * H, -0.2 + hour / 100) for hour in range(48)]
+    band = [(at, left - 0.1, left + 0.1) for at, left in ahead]
     change = {"at_us": NOW + H, "kind": "through", "what": "firmware"}
-    line = budget.Line(left, [(NOW, NOW + H)], [], [change], ahead, ahead, 0.05, NOW, "Left")
+    line = budget.Line(left, [(NOW, NOW + H)], [], [change], ahead, ahead, band, 0.05, NOW, "Left")
     return budget.drawing(line, theme)
 
 
@@ -67,7 +68,7 @@ DRAWINGS: dict[str, Callable[[str], base.Drawing]] = {
     "life": a_life,
     "budget line": a_line,
     "no budget line": lambda theme: budget.drawing(
-        budget.Line([], [], [], [], [], [], 0.05, NOW, "Left"), theme
+        budget.Line([], [], [], [], [], [], [], 0.05, NOW, "Left"), theme
     ),
     "curves": a_curve,
     "no curve": lambda theme: curves.drawing([], theme, "Waits", 0.9),
