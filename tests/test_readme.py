@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import Demonstration
 from typer.main import get_command
 
 from pipelines.cli import app
@@ -38,11 +39,9 @@ def headway(arguments: list[str], home: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the demonstration ran, its cluster ending where the README's does."""
-    made = tmp_path_factory.mktemp("readme")
-    headway(["demo", "--until", "2026-11-29T16:00:00Z"], made)
-    return made
+def home(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the demonstration ran."""
+    return demonstration.copy(tmp_path_factory.mktemp("readme") / "home")
 
 
 def test_every_example_prints_what_the_readme_shows(home: Path, tmp_path: Path) -> None:

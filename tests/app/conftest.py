@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-
-from pipelines.cli import app as command_line
 
 ROOT = Path(__file__).parents[2]
 MAIN = ROOT / "app" / "streamlit_app.py"
@@ -17,11 +16,9 @@ Opener = Callable[..., AppTest]
 
 
 @pytest.fixture(scope="session")
-def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_home(demonstration: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the demonstration in it. Read only: what writes takes one of its own."""
-    home = tmp_path_factory.mktemp("demo")
-    command_line(["demo", "--until", AS_OF, "--home", str(home)], standalone_mode=False)
-    return home
+    return Path(demonstration.copy(tmp_path_factory.mktemp("demo") / "home"))
 
 
 @pytest.fixture

@@ -1,75 +1,33 @@
 """The gate over HTTP: a real server on loopback, asked as rollout pipelines ask."""
 
 import hashlib
-import http.client
 import json
 import os
-import socket
+import shutil
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
+from gate_server import ROOT, Server, serving
 
 from answers.home import Home
 from answers.journal import Journal
 from metrics.rulings import Kind
 
-ROOT = Path(__file__).parents[2]
 THEN = "2026-08-22T00:00:00Z"
 """When the run of the demonstration ended: 96 of 504 hours lost, frozen."""
 TOKEN = "a-long-random-string-of-ada"
 
 
-@dataclass(frozen=True)
-class Server:
-    home: Home
-    port: int
-    log: Path
-
-    def ask(
-        self, method: str, path: str, body: Any = None, token: str | None = None
-    ) -> tuple[int, Any]:
-        """A request's status and answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        headers = {"content-type": "application/json"}
-        if token:
-            headers["authorization"] = f"Bearer {token}"
-        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
-        response = connection.getresponse()
-        text = response.read().decode()
-        connection.close()
-        is_json = "json" in (response.getheader("content-type") or "")
-        return response.status, json.loads(text) if is_json else text
-
-
-def headway(home: Home, *args: str) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", *args],
-        cwd=ROOT,
-        env=os.environ | {"HEADWAY_HOME": str(home.root)},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("gate")
-    home = Home.open(folder / "home")
-    headway(home, "demo", "--until", "2026-11-29T16:00:00Z")
+    home = Home.open(Path(shutil.copytree(demo_home, folder / "home")))
     hashed = hashlib.sha256(TOKEN.encode()).hexdigest()
     reader = hashlib.sha256(b"a-reader").hexdigest()
     holders = [
@@ -77,35 +35,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         {"holder": "bob", "role": "reader", "sha256": reader},
     ]
     (home.root / "tokens.json").write_text(json.dumps(holders), encoding="utf-8")
-    port = free_port()
-    log = folder / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines.cli", "serve", "--port", str(port)],
-            cwd=ROOT,
-            env=os.environ | {"HEADWAY_HOME": str(home.root)},
-            stdout=out,
-            stderr=out,
-        )
-    found = Server(home, port, log)
-    try:
-        _wait_for(found, process)
+    with serving(home, folder / "log") as found:
         yield found
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _wait_for(server: Server, process: "subprocess.Popen[bytes]") -> None:
-    for _ in range(300):
-        assert process.poll() is None, server.log.read_text()
-        try:
-            server.ask("GET", "/healthz")
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError("the server did not start")
 
 
 def test_the_gate_answers_200_with_the_decision_inside(server: Server) -> None:
