@@ -19,7 +19,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import Demonstration
+from demonstration import Demonstration
 from typer.main import get_command
 
 from pipelines.cli import app, main

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Demonstration
+from demonstration import Demonstration
 from typer.main import get_command
 
 from pipelines.cli import app

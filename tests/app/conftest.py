@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from demonstration import Demonstration
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).parents[2]
@@ -16,9 +16,9 @@ Opener = Callable[..., AppTest]
 
 
 @pytest.fixture(scope="session")
-def demo_home(demonstration: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_home(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the demonstration in it. Read only: what writes takes one of its own."""
-    return Path(demonstration.copy(tmp_path_factory.mktemp("demo") / "home"))
+    return demonstration.copy(tmp_path_factory.mktemp("demo") / "home")
 
 
 @pytest.fixture
