@@ -12,9 +12,8 @@ from metrics.errors import HeadwayError, UsageError
 
 def run_pages(home: Home, port: int) -> None:
     """Become the process that shows the pages on this machine. Raises HeadwayError."""
-    script = _app_folder() / "streamlit_app.py"
     print(f"http://127.0.0.1:{port}", flush=True)
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
+    command = [sys.executable, "-m", "app.serve", str(port)]
     os.execve(sys.executable, command, _environment(home))
 
 

@@ -41,7 +41,7 @@ def drawing(line: Line, theme: str) -> base.Drawing:
     floor = low - 0.12 * (high - low)
     last = line.left[-1] if line.left else None
     return base.Drawing(
-        _template(theme),
+        template(theme),
         {
             "left": [_point(us, left) for us, left in line.left],
             "frozen": [_span(*span, "Frozen") for span in line.frozen],
@@ -123,7 +123,8 @@ def _y(field: str = "left") -> alt.Y:
 
 
 @cache
-def _template(name: str) -> base.Spec:
+def template(name: str) -> base.Spec:
+    """The chart of a theme without data, built once."""
     theme = THEMES[name]
     return base.build(
         theme,
