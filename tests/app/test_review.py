@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from pages import ROOT
 
 from app.views.review import Week
 from metrics.errors import UsageError
