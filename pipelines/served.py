@@ -18,10 +18,8 @@ def run_pages(home: Home, port: int) -> None:
 
 
 def pages_command(host: str, port: int) -> tuple[str, ...]:
-    """Python's arguments that show the pages. Raises HeadwayError."""
-    script = str(_app_folder() / "streamlit_app.py")
-    where = ("--server.address", host, "--server.port", str(port))
-    return ("-m", "streamlit", "run", script, *where)
+    """Python's arguments that show the pages."""
+    return ("-m", "app.serve", host, str(port))
 
 
 def gate_command(host: str, port: int) -> tuple[str, ...]:

@@ -19,17 +19,22 @@ def page() -> None:
         seen,
         f"{proven} of {len(rows)} runs are proven by a restore",
         f"**{len(broken)}** lost more than one checkpoint interval to a storage failure in these 30"
-        " days; the promise is none."
+        f" days (the promise is none); {sum(row['unmended'] for row in broken)} of them have not"
+        " had a passing restore test of their newest checkpoint since."
         if broken
         else "No run lost more than one checkpoint interval to a storage failure.",
     )
     st.header("Proof, by run", anchor=False)
-    st.caption("Runs without any proof first, then those that broke the promise, then by age.")
+    st.caption("Runs without any proof first, then those that a broken promise holds, then by age.")
     frame.table(
         [
             {
                 "Run": row["job"],
-                "Promise": "broken" if row["broken"] else "kept",
+                "Promise": "broken"
+                if row["unmended"]
+                else "broken, mended"
+                if row["broken"]
+                else "kept",
                 "Proven": "not yet"
                 if row["proven_us"] is None
                 else format.moment(row["proven_us"], seen.zone),

@@ -60,7 +60,7 @@ def show_card(card: home.Card, seen: View) -> None:
         if card.left is None and state is State.EXHAUSTED:
             word = "Promise broken"
         st.markdown(frame.badge(icon, word, color))
-        if card.is_over_cautious:
+        if card.is_over_cautious and not seen.is_stale:
             st.markdown(frame.badge(":material/speed:", "Over-cautious", "blue"))
 
 
@@ -172,7 +172,8 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
     ]
     unknown = list(course.unknown)
     if seen.is_stale:
-        unknown = [*unknown, (seen.through_us, seen.as_of_us)]
+        before = [span for span in unknown if span[1] <= seen.through_us]
+        unknown = [*before, (seen.through_us, seen.as_of_us)]
     line = budget.Line(
         found.left,
         course.frozen,

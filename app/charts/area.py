@@ -47,7 +47,7 @@ def drawing(days: Sequence[dict[str, Any]], theme: str, title: str) -> base.Draw
                 }
             )
     return base.Drawing(
-        _template(theme),
+        template(theme),
         {"bars": bars},
         HEIGHT,
         f"{title}: {len(tops)} days, at most {max(tops.values(), default=0):,.0f} GPUs held.",
@@ -56,7 +56,8 @@ def drawing(days: Sequence[dict[str, Any]], theme: str, title: str) -> base.Draw
 
 
 @cache
-def _template(name: str) -> base.Spec:
+def template(name: str) -> base.Spec:
+    """The chart of a theme without data, built once."""
     theme = THEMES[name]
     layers = [
         base.data("bars")

@@ -41,7 +41,7 @@ def drawing(line: Line, theme: str) -> base.Drawing:
     floor = low - 0.12 * (high - low)
     last = line.left[-1] if line.left else None
     return base.Drawing(
-        _template(theme),
+        template(theme),
         {
             "left": [_point(us, left) for us, left in line.left],
             "frozen": [_span(*span, "Frozen") for span in line.frozen],
@@ -123,7 +123,8 @@ def _y(field: str = "left") -> alt.Y:
 
 
 @cache
-def _template(name: str) -> base.Spec:
+def template(name: str) -> base.Spec:
+    """The chart of a theme without data, built once."""
     theme = THEMES[name]
     return base.build(
         theme,
@@ -148,17 +149,23 @@ def _spans(theme: Theme) -> list[alt.Chart]:
         .mark_text(align="left", baseline="top", fontWeight="bold", color=theme.frozen, dx=4)
         .encode(x=from_x, y=alt.value(9), text=alt.Text("text", type="nominal"))
     )
+    sides: tuple[tuple[str, base.Align, int], ...] = (("true", "right", -4), ("false", "left", 4))
     gap = (
         base.data("unknown")
         .mark_rect(fillOpacity=0, stroke=theme.unknown, strokeDash=[4, 3])
         .encode(x=from_x, x2="to", y=alt.value(12), y2=alt.value(HEIGHT - 40))
     )
-    gap_said = (
+    # The last gap, that of stale data, ends at the edge: its text stands to the left of it.
+    gap_said = [
         base.data("unknown")
-        .mark_text(align="left", baseline="top", color=theme.ink2, dx=4)
+        .transform_joinaggregate(last="max(to)")
+        .transform_filter(f"(datum.to == datum.last) == {inside}")
+        .mark_text(align=align, baseline="top", color=theme.ink2, dx=dx, **halo)
         .encode(x=from_x, y=alt.value(HEIGHT - 58), text=alt.Text("text", type="nominal"))
-    )
-    return [shade, bar, gap, said, gap_said]
+        for inside, align, dx in sides
+        for halo in base.halos(theme)
+    ]
+    return [shade, bar, gap, said, *gap_said]
 
 
 def _lines(theme: Theme) -> list[alt.Chart]:

@@ -52,7 +52,7 @@ def drawing(curves: Sequence[Curve], theme: str, title: str, target: float) -> b
             at, share = _middle(curve.steps, 0.55 - 0.2 * place)
             names.append(style | _point(max(at / US_PER_S, low_s), share))
     return base.Drawing(
-        _template(theme),
+        template(theme),
         {
             "lines": lines,
             "cuts": cuts,
@@ -101,7 +101,8 @@ def _alt(curves: Sequence[Curve], title: str) -> str:
 
 
 @cache
-def _template(name: str) -> base.Spec:
+def template(name: str) -> base.Spec:
+    """The chart of a theme without data, built once."""
     theme = THEMES[name]
     return base.build(theme, _layers(theme), {"low": 1, "high": 604800, "ticks": []})
 

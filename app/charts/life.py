@@ -75,7 +75,7 @@ def drawing(life: Life, theme: str) -> base.Drawing:
     bars, top_us = _bins(life, look, tops[-1] + 30)
     span = end_us - life.start_us
     return base.Drawing(
-        _template(theme),
+        template(theme),
         {
             "attempts": _attempts(life, look, span),
             "progress": [_box(life.start_us, life.end_us, "useful", look, "Steps", "")],
@@ -216,7 +216,8 @@ def _x(field: str = "at") -> alt.X:
 
 
 @cache
-def _template(name: str) -> base.Spec:
+def template(name: str) -> base.Spec:
+    """The chart of a theme without data, built once."""
     theme = THEMES[name]
     tops = [sum(LANE_PX[:place]) for place in range(len(LANE_PX) + 1)]
     lanes = (

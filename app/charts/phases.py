@@ -117,7 +117,7 @@ def _drawn(
     over = sum(label["bold"] for label in labels)
     said = f"; {over} over the limit" if legend else ""
     return base.Drawing(
-        _template(theme),
+        template(theme),
         {
             "bars": bars,
             "labels": labels,
@@ -138,7 +138,8 @@ def _drawn(
 
 
 @cache
-def _template(name: str) -> base.Spec:
+def template(name: str) -> base.Spec:
+    """The chart of a theme without data, built once."""
     theme = THEMES[name]
     x = alt.X(
         "x0",

@@ -67,7 +67,7 @@ def drawing(spent: Spent, theme: str, title: str) -> base.Drawing:
         for s in shown[:3]
     )
     return base.Drawing(
-        _template(theme),
+        template(theme),
         {"bars": bars, "labels": labels, "ticks": ticks, "bands": bands},
         (len(labels)) * base.ROW,
         f"{title}: {most or 'nothing'}.",
@@ -106,7 +106,8 @@ def _bars(row: int, s: Spender, spent: Spent, top: int) -> list[dict[str, object
 
 
 @cache
-def _template(name: str) -> base.Spec:
+def template(name: str) -> base.Spec:
+    """The chart of a theme without data, built once."""
     theme = THEMES[name]
     bands = (
         base.data("bands")

@@ -38,7 +38,7 @@ def drawing(bins: Sequence[Bin], typical_us: int, theme: str, title: str) -> bas
     slow = sorted((row for row in rows if row["is_slow"]), key=lambda row: -row["longest"])
     marked = [row | {"y": min(row["longest"], top)} for row in slow[:MOST_SLOW]]
     return base.Drawing(
-        _template(theme),
+        template(theme),
         {
             "bins": rows,
             "slow": marked,
@@ -72,7 +72,8 @@ def _row(b: Bin, typical_us: int) -> dict[str, Any]:
 
 
 @cache
-def _template(name: str) -> base.Spec:
+def template(name: str) -> base.Spec:
+    """The chart of a theme without data, built once."""
     theme = THEMES[name]
     x = base.utc_x()
 

@@ -50,7 +50,7 @@ def drawing(series: Sequence[Series], limit_us: int | None, theme: str, title: s
         limits = [{"value": limit_us / unit_us, "text": f"limit {format.duration(limit_us)}"}]
     ends = "; ".join(f"{r['series']} now {r['said']}" for r in lasts)
     return base.Drawing(
-        _template(theme),
+        template(theme),
         {"points": rows, "lasts": lasts, "limits": limits},
         HEIGHT,
         f"{title}, by week: {ends or 'nothing known'}.",
@@ -59,7 +59,8 @@ def drawing(series: Sequence[Series], limit_us: int | None, theme: str, title: s
 
 
 @cache
-def _template(name: str) -> base.Spec:
+def template(name: str) -> base.Spec:
+    """The chart of a theme without data, built once."""
     theme = THEMES[name]
     x = base.utc_x()
     y = alt.Y(

@@ -53,7 +53,7 @@ def drawing(wall: Wall, theme: str, title: str) -> base.Drawing:
     """The chart of a wall-clock in which something was lost."""
     rows = _Rows(wall, THEMES[theme])
     return base.Drawing(
-        _template(theme),
+        template(theme),
         {
             "bars": rows.bars,
             "labels": rows.labels,
@@ -206,7 +206,8 @@ class _Rows:
 
 
 @cache
-def _template(name: str) -> base.Spec:
+def template(name: str) -> base.Spec:
+    """The chart of a theme without data, built once."""
     theme = THEMES[name]
     x, offsets = base.share_x("x0", LEFT, RIGHT), base.bar_offsets()
     bands = (

@@ -13,19 +13,23 @@ def checkpoints(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any
     """Each large run of the window, whether it kept the promise, and what proves it."""
     moment = Moment.of(facts, as_of_us)
     names = facts.large_runs(scope, moment.end_us)
-    broken = {b.job for b in standing(facts.breaches, moment.start_us, moment.end_us)}
+    unmended = {b.job for b in standing(facts.breaches, moment.start_us, moment.end_us)}
+    broken = {b.job for b in facts.breaches if moment.start_us <= b.at_us < moment.end_us}
     known = {row["job"]: row for row in detail.checkpoints(facts)}
-    found = [_run(facts, name, known.get(name, {}), name in broken) for name in names]
+    found = [
+        _run(facts, name, known.get(name, {}))
+        | {"broken": name in broken, "unmended": name in unmended}
+        for name in names
+    ]
     return sorted(
         found,
-        key=lambda row: (row["proven_us"] is not None, not row["broken"], row["newest_us"] or 0),
+        key=lambda row: (row["proven_us"] is not None, not row["unmended"], row["newest_us"] or 0),
     )
 
 
-def _run(facts: Facts, name: str, saved: dict[str, Any], broken: bool) -> dict[str, Any]:
+def _run(facts: Facts, name: str, saved: dict[str, Any]) -> dict[str, Any]:
     return {
         "job": name,
-        "broken": broken,
         "completed": saved.get("completed", 0),
         "failed": saved.get("failed", 0),
         "passed": saved.get("passed", 0),

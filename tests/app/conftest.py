@@ -1,18 +1,11 @@
 """A site with the demonstration's data, shared by the tests of pages, and pages run on it."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from demonstration import Demonstration
+from pages import MAIN, Opener
 from streamlit.testing.v1 import AppTest
-
-ROOT = Path(__file__).parents[2]
-MAIN = ROOT / "app" / "streamlit_app.py"
-AS_OF = "2026-11-29T16:00:00Z"
-"""A moment minutes after the demonstration's last record."""
-
-Opener = Callable[..., AppTest]
 
 
 @pytest.fixture(scope="session")
@@ -39,9 +32,3 @@ def open_page(demo_home: Path, monkeypatch: pytest.MonkeyPatch) -> Opener:
         return run.switch_page(f"app_pages/{page}.py").run()
 
     return opened
-
-
-def said(run: AppTest) -> str:
-    """All that a page says in words."""
-    kinds = (run.title, run.header, run.markdown, run.caption, run.warning, run.error, run.info)
-    return "\n".join(str(element.value) for kind in kinds for element in kind)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import AS_OF, ROOT
+from pages import AS_OF, ROOT
 
 sync_api = pytest.importorskip("playwright.sync_api")
 

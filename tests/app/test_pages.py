@@ -7,7 +7,7 @@ from typing import Any
 
 import harness
 import pytest
-from conftest import AS_OF, Opener, said
+from pages import AS_OF, Opener, said
 from streamlit.testing.v1 import AppTest
 
 from answers import questions

@@ -1,16 +1,20 @@
 """A week's review as files: complete in itself, the same numbers as the page."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import dagster as dg
 import pytest
-from conftest import ROOT
+from pages import ROOT
 
 from app.views.review import Week
 from metrics.errors import UsageError
 from pipelines.cli import app as command_line
+from pipelines.defs.reviews import every_monday, weekly_review
+from pipelines.defs.site import Site
 
 
 def test_a_review_is_one_html_file_and_markdown_with_its_charts(
@@ -50,3 +54,13 @@ def test_a_week_knows_its_name_and_its_begin() -> None:
     assert Week.of(week.start_us) == week
     assert Week.of(week.end_us - 1) == week
     assert Week.of(week.end_us).name == "2026-W45"
+
+
+def test_the_schedule_of_every_monday_writes_the_last_whole_week(
+    demo_home: Path, tmp_path: Path
+) -> None:
+    home = Path(shutil.copytree(demo_home, tmp_path / "home"))
+    result = dg.materialize([weekly_review], resources={"site": Site(home=str(home))})
+    assert result.success
+    assert sorted(path.suffix for path in (home / "reviews").iterdir())[:2] == [".html", ".md"]
+    assert every_monday.cron_schedule == "0 6 * * 1"
