@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from math import lcm
 
 from metrics.conventions import HOUR_US
 from metrics.policy import WINDOW_HOURS, AlertWindow
@@ -195,9 +196,16 @@ def thaw(
     The coming hours hold what the last 24 held on average, at that burn rate.
     """
     hourly_total = Fraction(amount(entries, end_us, 24).total, 24)
-    for at_us, allowance, bad in coming(entries, target, end_us, burn, WINDOW_HOURS):
-        if allowance - bad >= level * allowance:
-            return Thaw(at_us, hourly_total, burn)
+    # So much of a total may be bad; each coming hour brings `rise` more bad than that.
+    share = (1 - target) * (1 - level)
+    rise = (burn * (1 - target) - share) * hourly_total
+    # Compared as integers: in fractions this was most of the time that the gate takes to answer.
+    scale = lcm(share.denominator, rise.denominator)
+    share_scaled, rise_scaled = int(share * scale), int(rise * scale)
+    recorded = rolling(entries, end_us, end_us + WINDOW_US)
+    for hours, rolled in enumerate(recorded):
+        if share_scaled * rolled.total >= scale * rolled.bad + hours * rise_scaled:
+            return Thaw(end_us + hours * HOUR_US, hourly_total, burn)
     return Thaw(None, hourly_total, burn)
 
 

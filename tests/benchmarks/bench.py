@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from asking import answer, ask, repeating, serving
 from timing import Row, Spent, alternating, in_child, machine, say, show, spent
 from workload import Delivery, Shape, Workload
 
 from answers.home import Home
+from answers.moments import rfc3339
 from metrics.policy import load_policy
 from pipelines.derive import refresh
 from pipelines.ingest import ingest
@@ -43,6 +45,9 @@ MEMORY_TARGET_BYTES = 4_000_000_000
 HOUR_TARGET = 0.1
 INGEST_TARGET = 3
 LIBRARY_TARGET = 20
+ASKED = 200
+ASKED_JOBS = 5
+ASKED_TARGET_S = 0.02
 
 BARE_SUM = (
     "select {job}, ts_us // 3600000000 as hour, sum(data_wait_us), sum(straggler_us),"
@@ -444,6 +449,55 @@ def _noted(function: Callable[..., Any], notes: list[Spent]) -> Callable[..., An
     return noted
 
 
+# 5: the gate over HTTP ----------------------------------------------------------------------------
+
+
+def gate(scale: Scale, name: str) -> None:
+    """Measure the gate's answers at rest, and while refreshes publish one after the other."""
+    steps = scale.sized(MILLION)
+    room = scale.room("gate")
+    say(f"{_count(steps)} steps: making the records and a published store of them")
+    as_of_us, _ = in_child(_make_published, room, Shape(steps, ASKED_JOBS))
+    home = room / "home"
+    path = f"/v1/gate?change=firmware&as_of={rfc3339(as_of_us)}"
+    say(f"{_count(steps)} steps: {ASKED} requests at rest, then {ASKED} during refreshes")
+    with serving(home) as port:
+        decision = json.loads(answer(port, path))["decision"]
+        rest = ask(port, path, ASKED)
+        with repeating(_publish_again, home) as published:
+            before = published.value
+            busy = ask(port, path, ASKED)
+            count = published.value - before
+    shutil.rmtree(room.parent)
+    verdict = "met" if busy.median_s < ASKED_TARGET_S else "missed"
+    notes = [
+        f"at rest: {rest}",
+        f"during {count} publications: {busy}",
+        f"median {busy.median_s / rest.median_s:.1f}x that at rest;"
+        f" target: below {ASKED_TARGET_S * 1e3:.0f} ms during publications, {verdict}",
+    ]
+    title = (
+        f"5. GET /v1/gate over {_count(steps)} steps of {ASKED_JOBS} jobs, which says {decision}"
+    )
+    show(title, [], notes)
+
+
+def _make_published(room: Path, shape: Shape) -> int:
+    """Publish a store; the moment up to which its data go."""
+    _make_store(room, shape)
+    home = Home.open(room / "home")
+    with open_warehouse(home.warehouse) as con:
+        publish(con, home, POLICY, as_of_given=False)
+        return int(one_row(con, "select max(as_of_us) from refreshes")[0])
+
+
+def _publish_again(root: Path) -> None:
+    home = Home.open(root)
+    with open_warehouse(home.warehouse) as con:
+        refresh(con, POLICY, rebuild=True)
+        publish(con, home, POLICY, as_of_given=False)
+
+
 # The command line ---------------------------------------------------------------------------------
 
 MEASUREMENTS: dict[str, Callable[[Scale, str], None]] = {
@@ -451,6 +505,7 @@ MEASUREMENTS: dict[str, Callable[[Scale, str], None]] = {
     "hour": stores,
     "ingest": ingestion,
     "library": library,
+    "gate": gate,
 }
 
 
@@ -469,7 +524,7 @@ def main() -> None:
         if asked.only:
             MEASUREMENTS[asked.only](scale, asked.only)
         else:
-            for measure in (stores, ingestion, library):
+            for measure in (stores, ingestion, library, gate):
                 measure(scale, "all")
 
 
