@@ -38,7 +38,6 @@ DERIVED = (
     "restarts",
     "queue_waits",
     "wait_parts",
-    "step_hours",
 )
 
 CHECKS = ("job_hours_balance", "no_negative_time", "keys_are_unique")

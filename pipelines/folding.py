@@ -19,8 +19,8 @@ from metrics.errors import UsageError
 from metrics.policy import Retention
 from pipelines.warehouse import one_row
 
-_OF_CLOSED_JOBS = ("contexts", "painted_gaps", "painted_pieces", "unpainted", "labels", "baselines")
-"""What of a closed job nobody reads any more."""
+_OF_CLOSED_JOBS = ("contexts", "painted_gaps", "baselines")
+"""What only derivation reads; pages read all else of a closed job, too."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,6 @@ def fold(con: duckdb.DuckDBPyConnection, horizon: Horizon) -> int:
     (dropped,) = one_row(con, "select count(*) from steps semi join droppable using (group_id)")
     if dropped:
         con.execute("delete from steps where group_id in (from droppable)")
-    con.execute("delete from step_groups where job_id in (from closing)")
     for name in _OF_CLOSED_JOBS:
         con.execute(f"delete from {name} where job_id in (from closing)")
     return int(dropped)

@@ -321,7 +321,8 @@ create table if not exists wait_parts (
   us bigint not null
 );
 
--- Grain: a step group: how long its steps took (see marts/step_hours). Read by people, not by models.
+-- Grain: a step group: how long its steps took (see marts/step_hours). Read by people, not by models;
+-- a rebuild keeps it, since a group never changes.
 create table if not exists step_hours (
   group_id integer not null,
   job_id integer not null,

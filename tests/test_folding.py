@@ -15,6 +15,7 @@ import streams
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+import sql
 from metrics.errors import UsageError
 from metrics.policy import Policy, Retention
 from pipelines.derive import Refreshed, refresh
@@ -58,6 +59,10 @@ def count(con: duckdb.DuckDBPyConnection, query: str) -> int:
 
 
 REFUSED = "select count(*) from quarantine where reason like 'folded:%'"
+STEPS_OF_LONG = (
+    "select count(*) from steps join step_groups using (group_id) join jobs using (job_id)"
+    " where job = 'long'"
+)
 ROLLED_BACK = (
     "select count(*) from fresh_contexts f join contexts c using (group_id)"
     " join folds on folds.job_id = f.job_id and f.hour_us < folds.folded_until_us"
@@ -201,18 +206,38 @@ def test_a_job_that_ended_long_ago_is_closed_and_takes_no_record(tmp_path: Path)
         rederive(con, 2)
         before = harness.answers(con)
         assert harness.totals(con, "long")["useful", "step", ""] == 598 * MINUTE_US
-        assert (
-            count(
-                con, "select count(*) from step_groups join jobs using (job_id) where job = 'long'"
-            )
-            == 0
-        )
+        assert count(con, STEPS_OF_LONG) == 0
         (summary,) = harness.deliver(
             con, tmp_path, [event("resources_allocated", 1_199, attempt=1)], []
         )
         assert (summary.new, summary.quarantined) == (0, 1)
         rederive(con, 2, rebuild=True)
         assert harness.answers(con) == before
+
+
+@pytest.mark.parametrize("model", ["restart_losses", "stretches", "step_hours", "attempts", "jobs"])
+def test_pages_show_a_closed_job_as_before(tmp_path: Path, model: str) -> None:
+    life = [
+        event("resources_allocated", 0, attempt=0),
+        event("interruption", 305, attempt=0, cause="hardware", node="n1"),
+        event("resources_allocated", 330, attempt=1, nodes=["n2"]),
+        event("job_ended", 600, outcome="completed"),
+    ]
+    moved = [step | {"attempt": 1, "step": step["step"] - 50} for step in minutes(340, 599)]
+    with harness.fresh_warehouse() as con:
+        tiers = "create temp table tier_names as select 'a' as given, 'a' as tier"
+        con.execute(tiers)
+        harness.deliver(con, tmp_path, life, minutes(1, 300) + moved)
+        harness.deliver(con, tmp_path, [], minutes(1, 1_200, job="other"))
+        rederive(con, 1_000_000)
+        shown = f"from ({sql.read(f'published/{model}')}) where job = 'long' order by all"
+        before = con.execute(shown).fetchall()
+        assert before
+        rederive(con, 2)
+        assert count(con, STEPS_OF_LONG) == 0
+        assert con.execute(shown).fetchall() == before
+        rederive(con, 2, rebuild=True)
+        assert con.execute(shown).fetchall() == before
 
 
 def test_an_as_of_before_what_was_folded_is_refused(folded) -> None:
