@@ -45,7 +45,11 @@ def drawing(line: Line, theme: str) -> base.Drawing:
         {
             "left": [_point(us, left) for us, left in line.left],
             "frozen": [_span(*span, "Frozen") for span in line.frozen],
-            "unknown": [_span(*span, "no data") for span in line.unknown],
+            "unknown": [
+                # That of stale data ends at the edge: its text stands to the left of it.
+                _span(*span, "no data") | {"late": span[0] > _middle(line)}
+                for span in line.unknown
+            ],
             "changes": [
                 {"at": base.ms(c["at_us"]), "glyph": GLYPHS[c["kind"]], "what": c["what"]}
                 | {"when": format.moment(c["at_us"]), "y": floor + 0.05 * (high - low)}
@@ -75,6 +79,10 @@ def _point(us: int, left: float) -> dict[str, Any]:
 def _span(from_us: int, to_us: int, what: str) -> dict[str, Any]:
     said = format.duration(to_us - from_us)
     return {"from": base.ms(from_us), "to": base.ms(to_us), "text": f"{what} {said}"}
+
+
+def _middle(line: Line) -> int:
+    return (line.left[0][0] + line.left[-1][0]) // 2 if line.left else 0
 
 
 def _thaws(line: Line) -> list[dict[str, Any]]:
@@ -155,11 +163,9 @@ def _spans(theme: Theme) -> list[alt.Chart]:
         .mark_rect(fillOpacity=0, stroke=theme.unknown, strokeDash=[4, 3])
         .encode(x=from_x, x2="to", y=alt.value(12), y2=alt.value(HEIGHT - 40))
     )
-    # The last gap, that of stale data, ends at the edge: its text stands to the left of it.
     gap_said = [
         base.data("unknown")
-        .transform_joinaggregate(last="max(to)")
-        .transform_filter(f"(datum.to == datum.last) == {inside}")
+        .transform_filter(f"datum.late == {inside}")
         .mark_text(align=align, baseline="top", color=theme.ink2, dx=dx, **halo)
         .encode(x=from_x, y=alt.value(HEIGHT - 58), text=alt.Text("text", type="nominal"))
         for inside, align, dx in sides

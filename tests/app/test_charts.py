@@ -51,7 +51,9 @@ def a_line(theme: str) -> base.Drawing:
     ahead = [(NOW + (48 + hour) * H, -0.2 + hour / 100) for hour in range(48)]
     band = [(at, left - 0.1, left + 0.1) for at, left in ahead]
     change = {"at_us": NOW + H, "kind": "through", "what": "firmware"}
-    line = budget.Line(left, [(NOW, NOW + H)], [], [change], ahead, ahead, band, 0.05, NOW, "Left")
+    line = budget.Line(
+        left, [(NOW, NOW + H)], [(NOW, NOW + H)], [change], ahead, ahead, band, 0.05, NOW, "Left"
+    )
     return budget.drawing(line, theme)
 
 
