@@ -381,9 +381,12 @@ def print_preview(answer: dict[str, Any]) -> None:
     columns = ("objective", "scope", "state", ">left before", ">left after", "")
     print_table("Gating budgets", columns, budgets)
     out = console()
+    spent = any(row["state"] == "exhausted" for row in answer["budgets"])
     verdict = {
         True: "would freeze rollouts",
-        False: "would not freeze rollouts",
+        False: "would exhaust no further budget; what is exhausted holds rollouts already"
+        if spent
+        else "would not freeze rollouts",
         None: "cannot be judged: the data are too old at that moment (`headway refresh`)",
     }[answer["would_freeze"]]
     out.print(f"{answer['change']} on {', '.join(answer['nodes'])} {verdict}", markup=False)

@@ -166,8 +166,9 @@ def job_json(home: Path, job: str) -> dict[str, Any]:
 
 def test_a_lead_sees_whether_rollouts_may_start_and_which(read: Any) -> None:
     lead = read()
-    lead.open(f"?as_of={RAN}")
-    assert "Rollouts" in lead.title()
+    lead.open(f"?as_of={AS_OF}")
+    assert lead.title() == "Rollouts are frozen"
+    assert "firmware: held" in lead.text()
     assert "security: yes" in lead.text()
     assert "of budget" in lead.page.content() or "What spent the goodput budget" in lead.text()
     lead.shoot("home")
@@ -225,10 +226,10 @@ def test_a_link_leads_to_the_restart_that_it_names(read: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "name", "words"),
     [
-        (f"restarts?as_of={RAN}", "restarts", "within the limit"),
+        (f"restarts?as_of={AS_OF}", "restarts", "within the limit"),
         (f"queue?as_of={AS_OF}", "queue", "within"),
         (f"health?as_of={AS_OF}", "health", "of GPU time is known"),
-        (f"review?as_of={AS_OF}&week=2026-W34", "review", "Week 34"),
+        (f"review?as_of={AS_OF}&week=2026-W47", "review", "Week 47"),
     ],
 )
 def test_the_other_questions_are_answered_each_on_its_page(
