@@ -72,11 +72,15 @@ JOBS = sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.st
 
 def test_the_definitions_load_with_their_sensor_schedules_and_freshness() -> None:
     dg.Definitions.validate_loadable(defs)
-    assert JOBS == ["housekeeping", "refresh"]
+    assert JOBS == ["housekeeping", "refresh", "weekly_review_job"]
     repository = defs.get_repository_def()
     assert [sensor.name for sensor in repository.sensor_defs] == ["inbox"]
     crons = {schedule.name: schedule.cron_schedule for schedule in repository.schedule_defs}
-    assert crons == {"hourly_refresh": "5 * * * *", "daily_housekeeping": "35 2 * * *"}
+    assert crons == {
+        "hourly_refresh": "5 * * * *",
+        "daily_housekeeping": "35 2 * * *",
+        "every_monday": "0 6 * * 1",
+    }
     (mart,) = defs.resolve_asset_graph().get_all_asset_keys() & {dg.AssetKey("mart")}
     assert defs.resolve_asset_graph().get(mart).freshness_policy is not None
 
@@ -87,12 +91,10 @@ _EXECUTE = ("-m", "dagster", "job", "execute", "-m", "pipelines.definitions", "-
 @pytest.mark.parametrize("job", JOBS)
 def test_every_job_runs_from_the_command_line(home: Home, job: str) -> None:
     dagster = dagster_home.prepare(home)
+    if job == "weekly_review_job":
+        assert run_job(home).success  # it reads what was published
     done = subprocess.run(
-        [
-            sys.executable,
-            *["-m", "dagster", "job", "execute", "-m", "pipelines.definitions", "-j"],
-            job,
-        ],
+        [sys.executable, *_EXECUTE, job],
         env=os.environ | {"HEADWAY_HOME": str(home.root), "DAGSTER_HOME": str(dagster)},
         cwd=Path(__file__).parents[2],
         capture_output=True,
@@ -100,7 +102,8 @@ def test_every_job_runs_from_the_command_line(home: Home, job: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert (home.mart / "CURRENT").exists() == (job == "refresh")
+    assert (home.mart / "CURRENT").exists() == (job != "housekeeping")
+    assert (home.root / "reviews").exists() == (job == "weekly_review_job")
 
 
 def test_the_checks_pass_on_good_data_and_block(home: Home) -> None:
