@@ -24,6 +24,8 @@ sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 RAN = "2026-08-22T12:00:00Z"
 """A moment in whose 30 days the run of three weeks lies."""
+AT_REST = """!document.querySelector(
+  '[data-testid="stApp"][data-test-script-state="running"], [data-testid="stSkeleton"]')"""
 SHOTS = Path(__file__).parent / "shots"
 PICTURES = ROOT / "docs" / "pictures"
 FLAGS = (
@@ -97,13 +99,11 @@ class Reader:
         self.settled()
 
     def settled(self) -> None:
-        """Wait until the page has a title and Streamlit no longer runs."""
+        """Wait until the page has a title and Streamlit has run, and has not begun anew."""
         self.page.wait_for_selector("h1", timeout=30_000)
-        self.page.wait_for_function(
-            '!document.querySelector(\'[data-testid="stApp"][data-test-script-state="running"]\')',
-            timeout=30_000,
-        )
-        self.page.wait_for_timeout(700)
+        for _ in range(2):
+            self.page.wait_for_function(AT_REST, timeout=30_000)
+            self.page.wait_for_timeout(700)
 
     def title(self) -> str:
         return str(self.page.locator("h1").first.inner_text())
@@ -219,7 +219,8 @@ def test_a_researcher_finds_the_job_and_its_bars_sum_to_the_gap_of_the_command_l
 def test_a_link_leads_to_the_restart_that_it_names(read: Any) -> None:
     researcher = read(theme="dark")
     researcher.open(f"job?job=three-weeks&restart=3&as_of={AS_OF}")
-    assert "3 of 11" in researcher.page.content()
+    named = "() => document.documentElement.innerHTML.includes('3 of 11')"
+    researcher.page.wait_for_function(named, timeout=30_000)
     researcher.shoot("job")
 
 
