@@ -221,6 +221,7 @@ def test_a_link_leads_to_the_restart_that_it_names(read: Any) -> None:
     researcher.open(f"job?job=three-weeks&restart=3&as_of={AS_OF}")
     named = "() => document.documentElement.innerHTML.includes('3 of 11')"
     researcher.page.wait_for_function(named, timeout=30_000)
+    assert "time to restart" in researcher.text()
     researcher.shoot("job")
 
 
