@@ -5,8 +5,7 @@ Apart from `answers.facts` because no budget and no decision depends on it.
 
 from typing import Any
 
-import sql
-from answers.facts import DIMENSIONS, Facts, matches, weighted
+from answers.facts import DIMENSIONS, Facts, charged, matches, weighted
 from metrics.scope import Scope
 
 
@@ -119,17 +118,15 @@ def spent_by(
     """
     if not {dimension, *only} <= set(DIMENSIONS):
         raise ValueError(f"{dimension}, {only}: no dimensions of spending")
-    by_node = "node" in (dimension, *only)
-    table = f"({sql.read('facts/node_losses')})" if by_node else "charged_hours"
     where, params = matches(scope)
     narrowed = "".join(f" and {key} = ?" for key in only)
-    known = "" if by_node else " and known_us <= ?"
     found = facts.mart.rows(
         f"select {dimension} as name, {weighted(scope)} as lost,"
         f" coalesce({weighted(scope)} filter (component = 'rework'), 0) as again"
-        f" from {table} where {where} and charge = 'platform'{narrowed}{known}"
+        f" from {charged(dimension, *only)}"
+        f" where {where} and charge = 'platform'{narrowed} and known_us <= ?"
         " and hour_us >= ? and hour_us < ? group by all having lost > 0"
         " order by lost desc, name",
-        [*params, *only.values(), *([] if by_node else [end_us]), start_us, end_us],
+        [*params, *only.values(), end_us, start_us, end_us],
     )
     return [row | {"lost": int(row["lost"]), "again": int(row["again"])} for row in found]

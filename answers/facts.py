@@ -83,10 +83,14 @@ class Facts:
                 "short_duration_us": classes.short_duration_us,
             },
         )
+        mart.keep("excluded_hours", sql.read("facts/excluded_hours"))
         changed = adjustments.exclusions or adjustments.reattributions
         mart.define("adjusted_ledger", sql.read("facts/adjusted_ledger") if changed else _AS_IS)
+        mart.define("node_losses", sql.read("facts/node_losses"))
         self._keep_charges()
-        mart.keep("charged_hours", sql.read("facts/charged_hours"))
+        mart.define_table("charged", ["those"], sql.read("facts/charged_hours"))
+        mart.keep("charged_hours", "from charged('adjusted_ledger')")
+        mart.keep("charged_nodes", "from charged('node_losses')")
         self.data_through_us = mart.meta().as_of_us
 
     @cached_property
@@ -156,13 +160,9 @@ class Facts:
         where, params = matches(scope)
         found = {}
         for dimension in DIMENSIONS:
-            table, known = ("charged_hours", "known_us <= ?")
-            if dimension == "node":
-                table = f"({sql.read('facts/node_losses')})"
-                known = "? > 0"
             rows = self.mart.rows(
-                f"select {dimension} as name, {weighted(scope)} as lost from {table}"
-                f" where {where} and charge = 'platform' and {known}"
+                f"select {dimension} as name, {weighted(scope)} as lost from {charged(dimension)}"
+                f" where {where} and charge = 'platform' and known_us <= ?"
                 " and hour_us >= ? and hour_us < ? group by all order by lost desc, name",
                 [*params, end_us, start_us, end_us],
             )
@@ -401,6 +401,11 @@ def matches(scope: Scope, alias: str = "") -> tuple[str, list[Any]]:
     named = scope.named()
     prefix = f"{alias}." if alias else ""
     return " and ".join(["true", *(f"{prefix}{key} = ?" for key in named)]), list(named.values())
+
+
+def charged(*dimensions: str) -> str:
+    """The table of charged losses that has the dimensions: of those by node only what has one."""
+    return "charged_nodes" if "node" in dimensions else "charged_hours"
 
 
 def weighted(scope: Scope) -> str:

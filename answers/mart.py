@@ -46,6 +46,12 @@ class Mart:
         """Give a query a name on this connection, to be run where it is asked for."""
         self._con.execute(f"create or replace temp view {name} as {query}")
 
+    def define_table(self, name: str, parameters: list[str], query: str) -> None:
+        """Give a query of parameters a name on this connection, to be read like a table."""
+        self._con.execute(
+            f"create or replace temp macro {name}({', '.join(parameters)}) as table {query}"
+        )
+
     def rows(self, query: str, params: Params = None) -> list[dict[str, Any]]:
         """A query's rows as dictionaries; integers stay integers of any size."""
         result = self._con.execute(query, params)

@@ -23,7 +23,7 @@ from pipelines.warehouse import one_row, transaction
 MODELS_VERSION = 1
 """Raised when a model changes meaning: every job is derived anew at the next refresh."""
 
-PAINTED = ("contexts", "painted_sums", "painted_gaps", "painted_pieces")
+PAINTED = ("contexts", "painted_sums", "painted_gaps", "painted_pieces", "painted_stragglers")
 """What is read out of steps, by group."""
 
 DERIVED = (
@@ -188,10 +188,14 @@ class Derivation:
             " union select job_id, hour_us from dirty_contexts"
             f" union select job_id, hour_us from painted_pieces where group_id in ({_REPLACED})"
         )
-        for name in ("contexts", "painted_sums", "painted_gaps", "painted_pieces"):
+        for name in PAINTED:
             con.execute(f"delete from {name} where group_id in ({_REPLACED})")
         con.execute("insert into contexts by name from dirty_contexts")
-        for name in ("painted_sums", "painted_gaps"):
+        con.execute(
+            "create or replace temp table picked_stragglers as from picked_steps"
+            " where straggler_us > 0 and straggler_node is not null"
+        )
+        for name in ("painted_sums", "painted_gaps", "painted_stragglers"):
             con.execute(f"insert into {name} by name {sql.read(f'staging/{name}')}")
         con.execute(
             f"create or replace temp table fresh_pieces as {sql.read('staging/painted_pieces')}"
@@ -201,7 +205,7 @@ class Derivation:
             "insert into changed_hours select job_id, hour_us from fresh_pieces"
             " except from changed_hours"
         )
-        self._step_hours()
+        self._look_at_new_groups()
 
     def ledger(self) -> None:
         """Write the ledger of the changed hours."""
@@ -259,12 +263,13 @@ class Derivation:
         stage(self)
         return StageReport(name, self._count(table), time.perf_counter() - started)
 
-    def _step_hours(self) -> None:
-        """Sum up how long steps took, of the groups that are new: one never changes."""
-        self.con.execute(
-            "delete from step_hours where group_id not in (select group_id from step_groups)"
-        )
-        self.con.execute(f"insert into step_hours by name {sql.read('marts/step_hours')}")
+    def _look_at_new_groups(self) -> None:
+        """Sum up the groups that are new, for stragglers and for people: one never changes."""
+        for name in ("straggler_groups", "step_hours"):
+            self.con.execute(
+                f"delete from {name} where group_id not in (select group_id from step_groups)"
+            )
+            self.con.execute(f"insert into {name} by name {sql.read(f'marts/{name}')}")
 
     def _baselines(self) -> None:
         con = self.con

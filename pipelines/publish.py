@@ -35,6 +35,7 @@ TABLES = (
     "wait_parts",
     "wait_holds",
     "restart_losses",
+    "straggler_losses",
     "restore_tests",
     "attempts",
     "stretches",

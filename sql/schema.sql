@@ -339,6 +339,24 @@ create table if not exists step_hours (
   straggler_node varchar
 );
 
+-- Grain: (step group, node): what its settled steps waited for a node that they name (see
+-- marts/straggler_groups). A rebuild keeps it, since a group never changes.
+create table if not exists straggler_groups (
+  group_id integer not null,
+  node varchar not null,
+  us hugeint not null
+);
+
+-- Grain: (step group, node, hour): what its picked steps waited for the node as painted, less what
+-- straggler_groups counts of them.
+create table if not exists painted_stragglers (
+  group_id integer not null,
+  job_id integer not null,
+  hour_us bigint not null,
+  node varchar not null,
+  us hugeint not null
+);
+
 -- Grain: a job that has a wall-clock (see marts/goodput).
 create table if not exists goodput (
   job_id integer primary key,

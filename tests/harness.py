@@ -140,6 +140,7 @@ def answers(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "waits": waits(con),
         "walls": walls(con),
         "findings": con.execute(sql.read("published/findings")).fetchall(),
+        "stragglers": con.execute(sql.read("published/straggler_losses")).fetchall(),
         "parts": con.execute(
             "select job, part, reason, us from wait_parts join jobs using (job_id) order by all"
         ).fetchall(),

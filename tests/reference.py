@@ -95,6 +95,8 @@ class JobResult:
     ledger: dict[tuple[int, str, str, str], int]
     """(hour_us, category, component, cause) to microseconds, non-zero entries only."""
     restarts: list[Restart]
+    stragglers: dict[tuple[int, str], int]
+    """(hour_us, node) to what its steps waited for the node, where they name one."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,7 @@ class Painted:
     loader_us: int
     compute_us: int
     straggler_us: int
+    straggler_node: str | None
     checkpoint_us: int
     overhead_us: int
 
@@ -393,6 +396,19 @@ class Job:
             if not p.first:
                 pieces += lay_out(p, self.parts(p, limits[p.attempt]))
         return pieces
+
+    def stragglers(self) -> dict[tuple[int, str], int]:
+        """What painted steps waited for each node that they name, by hour."""
+        found: dict[tuple[int, str], int] = defaultdict(int)
+        for p in self.painted:
+            if p.first or not p.straggler_node:
+                continue
+            waits = [
+                piece for piece in lay_out(p, self.parts(p, None)) if piece.category == "straggler"
+            ]
+            for (hour_us, *_), us in sum_by_hour(waits).items():
+                found[hour_us, p.straggler_node] += us
+        return dict(found)
 
     def parts(self, p: Painted, limit: int | None) -> list[tuple[int, str, str, str]]:
         """(length, category, component, cause) of what lies in a painted step, in order."""
@@ -633,6 +649,7 @@ class Job:
             silent=self.silent,
             ledger=ledger,
             restarts=[] if self.start_us is None else self.restarts(pieces),
+            stragglers={} if self.start_us is None else self.stragglers(),
         )
 
     def wall_us(self) -> int:
@@ -809,6 +826,7 @@ def fill(step: dict, begin_us: int, end_us: int, first: bool) -> Painted:
         loader_us=loader,
         compute_us=left,
         straggler_us=straggler,
+        straggler_node=step.get("straggler_node"),
         checkpoint_us=checkpoint,
         overhead_us=overhead,
     )

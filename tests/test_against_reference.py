@@ -45,6 +45,11 @@ def plain_answers(derived: reference.Derived) -> dict[str, Any]:
             (name, w.submitted_us, w.started_us, w.wait_us, w.censored, w.basis)
             for name, w in derived.waits.items()
         ),
+        "stragglers": sorted(
+            (name, hour_us, node, us)
+            for name, job in jobs
+            for (hour_us, node), us in job.stragglers.items()
+        ),
         "walls": sorted(
             (name, job.wall_start_us, _end_us(job), job.instrumented, job.silent)
             for name, job in jobs

@@ -215,7 +215,9 @@ def test_a_job_that_ended_long_ago_is_closed_and_takes_no_record(tmp_path: Path)
         assert harness.answers(con) == before
 
 
-@pytest.mark.parametrize("model", ["restart_losses", "stretches", "step_hours", "attempts", "jobs"])
+@pytest.mark.parametrize(
+    "model", ["restart_losses", "straggler_losses", "stretches", "step_hours", "attempts", "jobs"]
+)
 def test_pages_show_a_closed_job_as_before(tmp_path: Path, model: str) -> None:
     life = [
         event("resources_allocated", 0, attempt=0),
@@ -227,7 +229,10 @@ def test_pages_show_a_closed_job_as_before(tmp_path: Path, model: str) -> None:
     with harness.fresh_warehouse() as con:
         tiers = "create temp table tier_names as select 'a' as given, 'a' as tier"
         con.execute(tiers)
-        harness.deliver(con, tmp_path, life, minutes(1, 300) + moved)
+        steps = minutes(1, 300) + moved
+        for step in steps[9::10]:
+            step |= {"straggler_us": 5_000_000, "straggler_node": "n1"}
+        harness.deliver(con, tmp_path, life, steps)
         harness.deliver(con, tmp_path, [], minutes(1, 1_200, job="other"))
         rederive(con, 1_000_000)
         shown = f"from ({sql.read(f'published/{model}')}) where job = 'long' order by all"

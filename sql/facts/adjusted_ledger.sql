@@ -9,10 +9,4 @@ with recorded as (
   select l.job, l.hour_us, r.category, l.component, r.cause, l.us
   from restart_losses l join reattributions r using (job, detected_us)
 )
-select r.* from recorded r join scoped_jobs j using (job)
-where not exists (
-  select 1 from exclusions x
-  where r.hour_us >= x.from_us and r.hour_us < x.until_us
-    and coalesce(x.cluster = j.cluster, true) and coalesce(x.tier = j.tier, true)
-    and coalesce(x.tenant = j.tenant, true) and coalesce(x.job = j.job, true)
-)
+from recorded anti join excluded_hours using (job, hour_us)

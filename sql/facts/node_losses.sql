@@ -1,10 +1,11 @@
--- Grain: (restart of a large job, hour, category, component, cause) whose interruption named a node.
-select l.job, l.node, l.hour_us, l.category, l.component, l.cause, j.cluster, j.tier, j.tenant, j.weight, c.charge, l.us
-from (
-  select l.* replace (coalesce(r.category, l.category) as category, coalesce(r.cause, l.cause) as cause)
+-- Grain: as charged_hours, and by node, of what was lost to a node: the one that an interruption
+-- named, or the one that steps waited for. Causes as re-attributed, excluded hours left out.
+with losses as (
+  select l.job, l.hour_us, coalesce(r.category, l.category) as category, l.component,
+    coalesce(r.cause, l.cause) as cause, l.us, l.node
   from restart_losses l left join reattributions r using (job, detected_us)
-) l
-join scoped_jobs j using (job)
-join charges c on (c.category, c.component, c.cause, c.tier)
-  = (l.category, l.component, l.cause, j.tier)
-where l.node is not null and j.large_us is not null and j.instrumented
+  where l.node is not null
+  union all
+  select job, hour_us, 'straggler', 'step', '', us, node from straggler_losses
+)
+from losses anti join excluded_hours using (job, hour_us)

@@ -181,6 +181,39 @@ def test_a_re_attribution_moves_all_that_the_interruption_cost(tmp_path: Path) -
     assert spent["node"] == {"n7": 21 * 8 * HOUR_US}
 
 
+def straggling(tmp_path: Path) -> Home:
+    """Steps of an hour from hour 0: number 3 waits 600 s for n5, 4 for n6, 5 for no node named."""
+    fleet = Fleet()
+    fleet.submit(0)
+    fleet.allocate(0)
+    fleet.train(0, 50)
+    for number, node in ((3, "n5"), (4, "n6"), (5, None)):
+        fleet.steps[number - 1] |= {"straggler_us": 600_000_000, "straggler_node": node}
+    fleet.interrupt(50, "hardware", node="n5")
+    fleet.allocate(52, attempt=1)
+    fleet.train(52, 40, attempt=1, number=51)
+    fleet.end(92)
+    return fleet.publish(tmp_path)
+
+
+def test_spending_by_node_holds_what_a_node_interrupted_and_what_was_waited_for_it(
+    tmp_path: Path,
+) -> None:
+    with facts(straggling(tmp_path)) as read:
+        spent = read.goodput_spending(Scope(), BASE_US, at(92))
+    # n5: 600 s as a straggler, then 3 h from its interruption to the next first step, on 8 GPUs.
+    assert spent["node"] == {"n5": (3 * 3600 + 600) * 8 * 10**6, "n6": 600 * 8 * 10**6}
+    assert spent["component"]["step"] == 3 * 600 * 8 * 10**6
+
+
+def test_what_was_excluded_is_spent_by_no_node(tmp_path: Path) -> None:
+    outage = Adjustments((Exclusion(Scope(tier="standard"), at(0), at(51)),))
+    with facts(straggling(tmp_path), adjustments=outage) as read:
+        spent = read.goodput_spending(Scope(), BASE_US, at(92))
+    # Of the 3 h from hour 50 to 53 the last two count.
+    assert spent["node"] == {"n5": 2 * 8 * HOUR_US}
+
+
 def test_restarts_of_the_job_s_own_errors_stand_apart(tmp_path: Path) -> None:
     with facts(crashed(tmp_path)) as read:
         assert read.restarts == []
