@@ -17,11 +17,8 @@ from metrics.budget import WINDOW_US, Budget, State, rolling
 from metrics.conventions import HOUR_US
 from metrics.freeze import Freeze, Hour, Reading, Standing, replay
 from metrics.objectives import standing
-from metrics.rulings import Kind
+from metrics.rulings import WRITER, Kind
 from metrics.scope import Scope
-
-WRITER = "headway"
-"""Who signs the decisions that follow from data alone."""
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from answers.budgets import Moment, Report, check_scope
+from answers.clock import now_us
 from answers.facts import Facts
 from answers.freezes import Course, course, gating, spenders
+from answers.journal import Journal
 from answers.moments import rfc3339
 from metrics.budget import Amount, Budget, State, Unit
 from metrics.conventions import HOUR_US, US_PER_S
 from metrics.documents import closest
-from metrics.errors import UsageError
+from metrics.errors import HeadwayError, UsageError
 from metrics.freeze import Reading, Standing
 from metrics.policy import Policy
-from metrics.rulings import Ruling, Rulings
+from metrics.rulings import WRITER, Kind, Ruling, Rulings
 from metrics.scope import Scope
 
 EXIT_CODES = {"allow": 0, "deny": 1, "unknown": 3}
@@ -57,6 +59,22 @@ def decide(facts: Facts, rulings: Rulings, question: Question) -> dict[str, Any]
     check_change(facts.policy, question.change)
     check_scope(facts, question.scope)
     return _Decision(facts, rulings, question).as_json()
+
+
+def note_refusal(journal: Journal, question: Question, answer: dict[str, Any]) -> None:
+    """Note in the journal that a change was held just now, once an hour however often it is asked.
+
+    Where the journal cannot be written the answer stands, and warns of it.
+    """
+    if answer["decision"] != "deny":
+        return
+    body = {"change": question.change}
+    try:
+        last = journal.latest(Kind.REFUSAL, question.scope, body)
+        if last is None or last.at_us // HOUR_US < now_us() // HOUR_US:
+            journal.append(Kind.REFUSAL, WRITER, answer["explanation"], question.scope, body)
+    except HeadwayError as e:
+        answer["warnings"].append(f"that it was held could not be noted: {e}")
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,18 @@ class Journal:
             rows = con.execute(f"select {_COLUMNS} from entries order by id").fetchall()
         return [_ruling(row) for row in rows]
 
+    def latest(self, kind: Kind, scope: Scope, body: Mapping[str, Any]) -> Ruling | None:
+        """The last entry of a kind, a scope and a content, if there is one."""
+        if not self._path.exists():
+            return None
+        with self._open() as con:
+            row = con.execute(
+                f"select {_COLUMNS} from entries where kind = ? and scope = ? and body = ?"
+                " order by id desc limit 1",
+                (kind.value, str(scope), json.dumps(body)),
+            ).fetchone()
+        return _ruling(row) if row else None
+
     def append(
         self,
         kind: Kind,

@@ -15,7 +15,7 @@ from answers.moments import moment_us
 from app import address, format, store
 from app.charts.base import Drawing
 from metrics.conventions import US_PER_S
-from metrics.errors import HeadwayError, NothingPublished
+from metrics.errors import HeadwayError, NothingPublished, UsageError
 from metrics.scope import Scope
 
 LOOKS_EVERY_S = 15
@@ -23,6 +23,10 @@ LOOKS_EVERY_S = 15
 
 GRAIN_US = 300 * US_PER_S
 """Now, for what is remembered: numbers of one moment serve five minutes of views."""
+
+
+WINDOWS = (1, 7, 14, 30)
+"""Over how many days back a page can look; budgets have 30 always."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,13 @@ class View:
     is_stale: bool
     theme: str
     zone: str | None
+    days_asked: int | None = None
+    """Over how many days back the address wants a page to look."""
+
+    @property
+    def days(self) -> int:
+        """Over how many days back a page lists what happened."""
+        return self.days_asked or max(WINDOWS)
 
     @property
     def shown_us(self) -> int:
@@ -78,7 +89,15 @@ def view() -> View:
     is_stale = as_of_us - through_us > published.policy.stale_after_us
     _watch(published, pinned_us is not None)
     return View(
-        published, scope, as_of_us, through_us, pinned_us is not None, is_stale, theme(), zone()
+        published,
+        scope,
+        as_of_us,
+        through_us,
+        pinned_us is not None,
+        is_stale,
+        theme(),
+        zone(),
+        _days_asked(),
     )
 
 
@@ -89,6 +108,36 @@ def _known(facts: Facts, scope: Scope) -> None:
 def _pinned() -> int | None:
     text = address.get("as_of")
     return None if text is None else moment_us(text, "as_of")
+
+
+def _days_asked() -> int | None:
+    text = address.get("window")
+    if text is None:
+        return None
+    days = {f"{days}d": days for days in WINDOWS}.get(text)
+    if days is None:
+        raise UsageError(f"window={text}: say {', '.join(f'{days}d' for days in WINDOWS)}")
+    return days
+
+
+def choose_window(seen: View, whole: str | None = None) -> None:
+    """Pills for how far back the page looks, kept in the address; `whole` names no limit."""
+    said = ({0: whole} if whole else {}) | {days: f"{days} d" for days in WINDOWS}
+    usual = 0 if whole else max(WINDOWS)
+    st.session_state["window"] = usual if seen.days_asked is None else seen.days_asked
+
+    def chosen() -> None:
+        days = st.session_state["window"]
+        address.put(window=None if days in (None, usual) else f"{days}d")
+
+    st.segmented_control(
+        "Looking back",
+        list(said),
+        format_func=said.__getitem__,
+        key="window",
+        on_change=chosen,
+        label_visibility="collapsed",
+    )
 
 
 def _empty() -> None:

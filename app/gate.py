@@ -1,14 +1,15 @@
 """The gate over HTTP, for rollout pipelines: the same answers as `headway gate` and `budget`.
 
 Reads need no secret. Writing an override needs a bearer token, which is never logged. It reads the
-published mart and the journal only, so it never stops the pipeline.
+published mart and the journal only, and notes in the journal what it held, so it never stops the
+pipeline.
 """
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
@@ -109,7 +110,18 @@ def application(home: Home) -> FastAPI:
         serving.close()
 
     app = FastAPI(title="Headway gate", version="1", lifespan=lifespan)
+    _report_errors(app)
+    for routes in (
+        _deciding(home, serving),
+        _reading(serving),
+        _overriding(home),
+        _watching(serving),
+    ):
+        app.include_router(routes)
+    return app
 
+
+def _report_errors(app: FastAPI) -> None:
     @app.exception_handler(UsageError)
     def wrong_question(_: Request, error: UsageError) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 422)
@@ -125,34 +137,43 @@ def application(home: Home) -> FastAPI:
     def unreadable(_: Request, error: HeadwayError) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 503)
 
+
+def _deciding(home: Home, serving: Serving) -> APIRouter:
+    routes = APIRouter()
+
     def decide(change: str, scope: str, as_of: str | None) -> dict[str, Any]:
         question = gate.Question(change, Scope.parse(scope), _moment(as_of))
         try:
             with serving.turn() as (facts, rulings):
-                return gate.decide(facts, rulings, question)
+                answer = gate.decide(facts, rulings, question)
         except UsageError:
             raise
         except HeadwayError as e:
             gate.check_change(home.policy(), change)
             return gate.unknown(question, str(e))
+        if as_of is None:
+            gate.note_refusal(Journal(home), question, answer)
+        return answer
 
-    @app.get("/v1/gate", response_model=Decision, responses=WRONG)
+    @routes.get("/v1/gate", response_model=Decision, responses=WRONG)
     def ask(change: Change, scope: ScopeText = "fleet", as_of: AsOf = None) -> dict[str, Any]:
         """May a change start? Always 200, the decision being inside."""
         return decide(change, scope, as_of)
 
-    @app.post(
-        "/v1/gate/webhook",
-        response_model=Decision,
-        responses=HELD,
-    )
+    @routes.post("/v1/gate/webhook", response_model=Decision, responses=HELD)
     def ask_by_webhook(asked: Webhook, response: Response) -> dict[str, Any]:
         """May a rollout go on? 200 to allow, 403 to deny and when unknown."""
         answer = decide(asked.metadata.change, asked.metadata.scope, None)
         response.status_code = 200 if answer["decision"] == "allow" else 403
         return answer
 
-    @app.get("/v1/budgets", responses=WRONG_OR_UNREADABLE)
+    return routes
+
+
+def _reading(serving: Serving) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.get("/v1/budgets", responses=WRONG_OR_UNREADABLE)
     def list_budgets(
         scope: ScopeText = "fleet",
         slo: Annotated[str | None, Query(max_length=300)] = None,
@@ -163,7 +184,7 @@ def application(home: Home) -> FastAPI:
             found = budgets.reports(facts, Scope.parse(scope), _moment(as_of), slo)
             return [report.as_json() for report in found]
 
-    @app.get("/v1/jobs/{job}", responses=NOT_THERE)
+    @routes.get("/v1/jobs/{job}", responses=NOT_THERE)
     def show_job(job: str) -> Any:
         """One job: where its wall-clock went, and its budgets."""
         with serving.turn() as (facts, _):
@@ -173,11 +194,13 @@ def application(home: Home) -> FastAPI:
             answer = questions.job(facts.mart, job)
             return answer | {"budgets": [report.as_json() for report in found]}
 
-    @app.post(
-        "/v1/overrides",
-        status_code=201,
-        responses=NOT_ALLOWED,
-    )
+    return routes
+
+
+def _overriding(home: Home) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.post("/v1/overrides", status_code=201, responses=NOT_ALLOWED)
     def override(asked: Override, holder: Annotated[Holder | None, Depends(_holder(home))]) -> Any:
         """Let a change pass a freeze until a moment; it stands in the journal."""
         if holder is None:
@@ -197,7 +220,13 @@ def application(home: Home) -> FastAPI:
         written = Journal(home).append(Kind.OVERRIDE, holder.name, asked.why, scope, body)
         return {"id": written.id, "who": written.who, "until": rfc3339(until_us)}
 
-    @app.get("/metrics", response_class=Response)
+    return routes
+
+
+def _watching(serving: Serving) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.get("/metrics", response_class=Response)
     def metrics() -> Response:
         """Budgets for Prometheus, under sloth's names."""
         with serving.turn() as (facts, _):
@@ -210,12 +239,12 @@ def application(home: Home) -> FastAPI:
             text = exposition(found.values())
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    @app.get("/healthz")
+    @routes.get("/healthz")
     def healthz() -> dict[str, str]:
         """The server runs."""
         return {"status": "ok"}
 
-    @app.get("/readyz", responses={503: {"model": Problem}})
+    @routes.get("/readyz", responses={503: {"model": Problem}})
     def readyz() -> dict[str, str]:
         """Something was published that can be read."""
         with serving.turn() as (facts, _):
@@ -223,7 +252,7 @@ def application(home: Home) -> FastAPI:
                 raise NothingPublished("what was published is empty: ingest records first")
             return {"status": "ok", "data_through": rfc3339(facts.data_through_us) or ""}
 
-    return app
+    return routes
 
 
 def _moment(as_of: str | None) -> int:

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from answers.clock import now_us
 from answers.facts import Facts
+from answers.freezes import course
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import CURRENT, open_mart
 from metrics.adjustments import Adjustments
 from metrics.policy import Policy
 from metrics.rulings import Rulings
+from metrics.scope import Scope
 
 Version = tuple[tuple[int, int, int] | None, ...]
 
@@ -95,7 +97,10 @@ class Serving:
         version = self._published()
         with ExitStack() as opening:
             mart = opening.enter_context(open_mart(self.home))
-            return _Loaded(Facts(mart, policy, adjustments), version, opening.pop_all())
+            facts = Facts(mart, policy, adjustments)
+            # What every first question would wait for, asked before anybody does.
+            course(facts, Scope(), now_us())
+            return _Loaded(facts, version, opening.pop_all())
 
     def _swap(self, fresh: _Loaded) -> _Loaded:
         if self._loaded:

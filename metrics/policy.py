@@ -322,6 +322,13 @@ class Policy(_Section):
         """The SLO document of that name."""
         return next((slo for slo in self.objectives if slo.metadata.name == name), None)
 
+    def target(self, measure: str) -> Fraction | None:
+        """The target of the objective that measures it, as an exact share; None without one."""
+        for slo in self.objectives:
+            if slo.sources[0].spec["measure"] == measure:
+                return slo.spec.objectives[0].share
+        return None
+
     @property
     def objective_names(self) -> tuple[str, ...]:
         """Every objective and promise, in the order of the file."""

@@ -26,7 +26,20 @@ class Kind(enum.StrEnum):
     APPROVE = "approve"
     REVOKE = "revoke"
     DECISION = "decision"
-    """A change of state that Headway came to; every other kind is a person's."""
+    """A change of state that Headway came to."""
+    REFUSAL = "refusal"
+    """A change that the gate held when it was asked. It and DECISION are Headway's own, every other
+    kind is a person's."""
+
+
+OWN = (Kind.DECISION, Kind.REFUSAL)
+"""What Headway writes itself."""
+
+SAID_ONCE = (*OWN, Kind.NOTE, Kind.APPROVE, Kind.REVOKE)
+"""Entries that say something once, and are not in force for a time."""
+
+WRITER = "headway"
+"""Who writes what Headway came to."""
 
 
 @dataclass(frozen=True)

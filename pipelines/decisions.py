@@ -19,7 +19,7 @@ from answers.rules import rules as prometheus_rules
 from metrics.conventions import CAUSES, HOUR_US, US_PER_S
 from metrics.documents import closest
 from metrics.errors import HeadwayError, UsageError
-from metrics.rulings import Kind, Ruling, Rulings
+from metrics.rulings import SAID_ONCE, Kind, Ruling, Rulings
 from metrics.scope import Scope
 from pipelines import show, tables
 from pipelines.options import (
@@ -187,7 +187,10 @@ def gate_(
     site = Home.at(home)
     if how not in (Format.TABLE, Format.JSON):
         raise UsageError(f"--format {how.value}: a decision is printed as table or json")
-    answer = _decision(site, gate.Question(change, Scope.parse(scope), _moment(as_of)))
+    question = gate.Question(change, Scope.parse(scope), _moment(as_of))
+    answer = _decision(site, question)
+    if as_of is None:
+        gate.note_refusal(Journal(site), question, answer)
     if how is Format.JSON:
         show.print_json(answer)
     else:
@@ -368,16 +371,13 @@ def journal(
 def _answer(site: Home, kind: Kind, of: Any, who: str, why: str) -> None:
     entries = {entry.id: entry for entry in Journal(site).entries()}
     entry = entries.get(of)
-    if entry is None or entry.kind in _FINAL:
+    if entry is None or entry.kind in SAID_ONCE:
         raise UsageError(f"--{kind.value} {of}: no such entry; `headway journal` lists them")
     if kind is Kind.APPROVE and entry.who.strip().casefold() == who.strip().casefold():
         raise UsageError(f"--approve {of}: {who} wrote it; a second person has to approve")
     written = Journal(site).append(kind, who, why or kind.value, entry.scope, of=of)
     _print_written(site, written, entry)
 
-
-_FINAL = (Kind.DECISION, Kind.NOTE, Kind.APPROVE, Kind.REVOKE)
-"""Kinds of entries that say something once, and are not in force for a time."""
 
 _JOURNAL = ("id", "at", "kind", "scope", "who", "why", "status", "of", "body")
 
@@ -393,7 +393,7 @@ def _print_journal(site: Home, how: Format) -> None:
             "scope": str(entry.scope),
             "who": entry.who,
             "why": entry.why,
-            "status": "recorded" if entry.kind in _FINAL else rulings.status(entry, at_us),
+            "status": "recorded" if entry.kind in SAID_ONCE else rulings.status(entry, at_us),
             "of": entry.of,
             "body": dict(entry.body),
         }

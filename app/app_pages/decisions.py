@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import format, frame, writing
 from app.frame import View
-from metrics.rulings import Kind, Ruling
+from metrics.rulings import SAID_ONCE, Ruling
 
 
 def show_all(seen: View) -> None:
@@ -33,8 +33,7 @@ def show_all(seen: View) -> None:
 def answerable(seen: View) -> tuple[list[Ruling], list[Ruling]]:
     """Entries that wait for a second person, and those in force."""
     rulings = seen.published.rulings
-    kinds = (Kind.APPROVE, Kind.REVOKE, Kind.DECISION, Kind.NOTE)
-    own = [entry for entry in rulings.entries if entry.kind not in kinds]
+    own = [entry for entry in rulings.entries if entry.kind not in SAID_ONCE]
     by_status = {entry.id: rulings.status(entry, seen.as_of_us) for entry in own}
     waiting = [entry for entry in own if "approval" in by_status[entry.id]]
     standing = [entry for entry in own if by_status[entry.id] == "in force"]

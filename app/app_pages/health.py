@@ -9,6 +9,7 @@ from app.charts import spend
 from app.frame import View
 from app.palette import THEMES
 from app.views import health, home
+from metrics.budget import Amount, Budget
 
 
 def show_holes(seen: View, lacking: list[dict[str, object]]) -> None:
@@ -18,11 +19,15 @@ def show_holes(seen: View, lacking: list[dict[str, object]]) -> None:
         st.caption("None in these 30 days: every job with a wall-clock records its steps.")
         return
     whole = sum(int(str(row["gpu_us"])) for row in lacking)
-    lost = whole // 10
-    st.markdown(
-        f"**{format.gpu_hours(whole)}** are in no goodput budget. Recorded, they would add"
-        f" {format.gpu_hours(lost)} of allowance, and whatever they lost."
-    )
+    target = seen.published.policy.target("goodput")
+    added = ""
+    if target is not None:
+        allowed = Budget(Amount(whole, 0), target).allowed
+        added = (
+            f" Recorded, they would add {format.gpu_hours(allowed)} of allowance, and whatever they"
+            " lost."
+        )
+    st.markdown(f"**{format.gpu_hours(whole)}** are in no goodput budget.{added}")
     color = THEMES[seen.theme].category("uninstrumented")
     spenders = [
         spend.Spender(str(row["job"]), str(row["job"]), int(str(row["gpu_us"])), color)

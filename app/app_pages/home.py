@@ -1,6 +1,7 @@
 """Budget and freeze: may it start now, what would it cost, when do we thaw?"""
 
 from fractions import Fraction
+from typing import Any
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ from app.views import cluster, home
 from metrics.budget import PRESENT_BURN, State
 from metrics.conventions import HOUR_US
 from metrics.freeze import Standing
-from metrics.rulings import Kind
+from metrics.rulings import Kind, Ruling
 
 DRILL = ("category", "cause", "job", "node")
 
@@ -163,13 +164,7 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
     )
     key = chosen or keys[0]
     found = seen.published.ask(home.line, seen.scope, seen.shown_us, key)
-    changes = seen.published.read(cluster.rollouts, found.left[0][0] if found.left else 0)
-    marks = [{"at_us": c["started_us"], "kind": "through", "what": c["what"]} for c in changes]
-    marks += [
-        {"at_us": r.at_us, "kind": "override", "what": f"override by {r.who}: {r.why}"}
-        for r in seen.published.rulings.entries
-        if r.kind is Kind.OVERRIDE and found.left and r.at_us >= found.left[0][0]
-    ]
+    marks = _marks(seen, found.left[0][0] if found.left else seen.shown_us)
     unknown = list(course.unknown)
     if seen.is_stale:
         before = [span for span in unknown if span[1] <= seen.through_us]
@@ -188,8 +183,8 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
     )
     frame.show(budget.drawing(line, seen.theme), key="budget-line")
     st.caption(
-        "▲ change let through ◆ override. Dotted: nothing more is lost; dashed: at the burn of the"
-        " last day; band: at those of 6 h and 30 d; rings: thaw."
+        "▲ change let through ✕ held by the gate ◆ override. Dotted: nothing more is lost; dashed:"
+        " at the burn of the last day; band: at those of 6 h and 30 d; rings: thaw."
     )
     frame.numbers(
         [
@@ -197,6 +192,23 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
             for us, share in found.left[::-6]
         ]
     )
+
+
+def _marks(seen: View, from_us: int) -> list[dict[str, Any]]:
+    """Changes let through and held, and overrides, since a moment."""
+    changes = seen.published.read(cluster.rollouts, from_us)
+    marks = [{"at_us": c["started_us"], "kind": "through", "what": c["what"]} for c in changes]
+    for entry in seen.published.rulings.entries:
+        if not from_us <= entry.at_us <= seen.as_of_us or not seen.scope.holds(entry.scope):
+            continue
+        change = str(entry.body.get("change", "")).replace("_", " ")
+        if entry.kind is Kind.OVERRIDE:
+            what = f"{change} by override of {entry.who}: {entry.why}"
+            marks.append({"at_us": entry.at_us, "kind": "override", "what": what})
+        elif entry.kind is Kind.REFUSAL:
+            what = f"{change} on {entry.scope} held"
+            marks.append({"at_us": entry.at_us, "kind": "held", "what": what})
+    return marks
 
 
 def show_spent(seen: View, cards: list[home.Card]) -> None:
@@ -376,8 +388,13 @@ def show_windows(seen: View) -> None:
 
 
 def show_record(seen: View) -> None:
-    """What Headway decided and people ruled, newest first."""
-    entries = [e for e in seen.published.rulings.entries if e.at_us <= seen.as_of_us][-12:]
+    """What Headway decided on this scope, and what people ruled, newest first."""
+    entries = [
+        entry
+        for entry in seen.published.rulings.entries
+        if entry.at_us <= seen.as_of_us
+        and (entry.kind is not Kind.DECISION or entry.scope == seen.scope)
+    ][-12:]
     if not entries:
         st.caption("Nothing is on record yet: `headway journal` lists what is decided.")
         return
@@ -386,8 +403,7 @@ def show_record(seen: View) -> None:
             {
                 "At": format.moment(entry.at_us, seen.zone),
                 "What": entry.kind.value,
-                "State": entry.body.get("state", "")
-                or seen.published.rulings.status(entry, seen.as_of_us),
+                "State": _state(entry, seen),
                 "Scope": str(entry.scope),
                 "Who": entry.who,
                 "Why": entry.why,
@@ -395,6 +411,16 @@ def show_record(seen: View) -> None:
             for entry in reversed(entries)
         ]
     )
+    st.caption("A decision names the hour from which on it held; what was known then stays.")
+    st.code("headway freeze history", language="sh")
+
+
+def _state(entry: Ruling, seen: View) -> str:
+    if entry.kind is Kind.DECISION:
+        return f"{entry.body['state']} from {format.moment(entry.body['hour_us'])}"
+    if entry.kind is Kind.REFUSAL:
+        return "held"
+    return seen.published.rulings.status(entry, seen.as_of_us)
 
 
 def page() -> None:

@@ -133,7 +133,11 @@ def _budget_card(seen: View, name: str) -> None:
     report = seen.published.ask(jobs.own_budget, name, seen.shown_us)
     if report is None:
         st.metric("Its own budget", "Unknown")
-        st.caption("Only large jobs have one: at least 8 GPUs for 6 h, under this policy.")
+        classes = seen.published.policy.classes
+        st.caption(
+            f"Only large jobs have one: at least {classes.large_gpus} GPUs for"
+            f" {format.duration(classes.large_duration_us)}, under this policy."
+        )
         return
     budget = report.budget
     if report.state is State.UNKNOWN:
@@ -221,18 +225,24 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
         (row["starts_us"], row["ends_us"] or row["starts_us"] + HOUR_US, row["id"])
         for row in planned
     )
-    found = seen.published.read(jobs.life, name, seen.shown_us, spans)
+    found = seen.published.read(jobs.life, name, seen.shown_us, spans, seen.days_asked)
     if found is None:
         return
     st.header("Life of the job", anchor=False)
-    found = _only(found)
-    frame.show(life.drawing(found, seen.theme), key="life")
+    with st.container(horizontal=True):
+        frame.choose_window(seen, whole="Whole life")
+        found = _only(found)
+
+    def pick(number: str) -> None:
+        address.put(restart=number)
+
+    frame.show(life.drawing(found, seen.theme), key="life", on_pick=pick)
     if len(found.restarts) > life.MOST_RESTARTS:
         st.caption(f"{len(found.restarts)} restarts: too many to number here, listed below.")
     else:
         st.caption(
-            "Blue: steps. In it, what stopped them, by colour. ▼ restarts, numbered. Hollow: work"
-            " that was done again, as long as it took; planned windows."
+            "Blue: steps. In it, what stopped them, by colour. ▼ restarts, numbered: a click opens"
+            " one below. Hollow: work that was done again, as long as it took; planned windows."
         )
     frame.numbers(
         [

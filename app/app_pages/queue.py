@@ -18,11 +18,13 @@ def reached(spread: spans.Spread, percent: int) -> str:
     return format.duration(us) if us is not None else f"> {format.duration(spread.longest_us)}"
 
 
-def title(tiers: list[spans.Spread], target: float) -> str:
+def title(tiers: list[spans.Spread], target: Fraction | None) -> str:
     """The answer."""
     judged = [tier for tier in tiers if tier.within is not None]
     if not judged:
         return "No tier with a limit had jobs"
+    if target is None:
+        return "How long each tier waits"
     missed = [tier for tier in judged if (tier.within or 0) < target]
     if not missed:
         return "Every tier starts in time"
@@ -52,7 +54,7 @@ def show_tiers(tiers: list[spans.Spread]) -> None:
 
 def show_reasons(seen: View, tier: str | None) -> None:
     """What waits were spent on."""
-    rows = seen.published.ask(spans.reasons, seen.scope, seen.shown_us)
+    rows = seen.published.ask(spans.reasons, seen.scope, seen.shown_us, seen.days)
     sums: dict[str, int] = {}
     for row in rows:
         if tier in (None, row["tier"]) and row["part"] in ("pending", "requeue"):
@@ -84,7 +86,7 @@ def show_reasons(seen: View, tier: str | None) -> None:
 
 def show_waiting(seen: View) -> None:
     """A sentence for each job that waits now, the largest and oldest first."""
-    rows = seen.published.ask(spans.waits, seen.scope, seen.shown_us)
+    rows = seen.published.ask(spans.waits, seen.scope, seen.shown_us, seen.days)
     waiting = [row for row in rows if row["censored"] and row["state"] == "pending"]
     waiting.sort(key=lambda row: (-(row["gpus"] or 0), -row["wait_us"]))
     if not waiting:
@@ -103,17 +105,21 @@ def show_waiting(seen: View) -> None:
 def page() -> None:
     """The page."""
     seen = frame.view()
-    target = 0.9
-    tiers = seen.published.ask(spans.by_tier, seen.scope, seen.shown_us)
+    target = seen.published.policy.target("queue_wait")
+    tiers = seen.published.ask(spans.by_tier, seen.scope, seen.shown_us, seen.days)
     if not tiers:
-        frame.head(seen, "No queue waits in these 30 days", "No submission is on record.")
+        none = f"No queue waits in these {format.plural(seen.days, 'day')}"
+        frame.head(seen, none, "No submission is on record.")
+        frame.choose_window(seen)
         return
     parts = [
         f"**{tier.label}** {format.percent(tier.within)} within {format.duration(tier.limit_us)}"
         for tier in tiers
         if tier.limit_us is not None
     ]
-    frame.head(seen, title(tiers, target), f"{'; '.join(parts)} (target {target * 100:.0f} %).")
+    aim = "" if target is None else f" (target {format.percent(target, 0)})"
+    frame.head(seen, title(tiers, target), f"{'; '.join(parts)}{aim}.")
+    frame.choose_window(seen)
     st.header("Waits, by tier", anchor=False)
     drawn = [
         curves.Curve(
@@ -130,7 +136,7 @@ def page() -> None:
     )
     show_tiers(tiers)
     st.header("By week", anchor=False)
-    rows = seen.published.ask(spans.waits, seen.scope, seen.shown_us)
+    rows = seen.published.ask(spans.waits, seen.scope, seen.shown_us, seen.days)
     names = [tier.label for tier in tiers]
     chosen = address.get("tier") or names[0]
     if chosen not in names:

@@ -21,10 +21,10 @@ def reached(spread: spans.Spread, percent: int) -> str:
     return format.duration(us) if us is not None else f"> {format.duration(spread.longest_us)}"
 
 
-def title(spread: spans.Spread, rows: list[dict[str, Any]]) -> str:
+def title(spread: spans.Spread, rows: list[dict[str, Any]], days: int) -> str:
     """The answer."""
     if not spread.count:
-        return "No restarts in these 30 days"
+        return f"No restarts in these {format.plural(days, 'day')}"
     worst = worst_phase(rows, spread.limit_us or 0)
     within = format.percent(spread.within)
     if worst is None:
@@ -119,24 +119,30 @@ def page() -> None:
     """The page."""
     seen = frame.view()
     limit_us = seen.published.policy.restart_limit_us
-    rows = seen.published.ask(spans.restarts, seen.scope, seen.shown_us)
+    target = seen.published.policy.target("time_to_restart")
+    rows = seen.published.ask(spans.restarts, seen.scope, seen.shown_us, seen.days)
     spread = spans.spread_of(rows, "Restarts", limit_us)
     if not rows:
-        frame.head(seen, title(spread, rows), "No large job was interrupted.")
+        frame.head(seen, title(spread, rows, seen.days), "No large job was interrupted.")
+        frame.choose_window(seen)
         return
+    aim = f" (target: {format.percent(target, 0)} in less)" if target is not None else ""
     sentence = (
-        f"Of {format.plural(spread.count, 'restart')} of large jobs in 30 days"
-        f" **{format.count(spread.over)}** took {format.duration(limit_us)} or longer (target:"
-        f" 90 % in less). p50 **{reached(spread, 50)}**, p90 **{reached(spread, 90)}**;"
-        f" {format.count(spread.waiting) if spread.waiting else 'none'} of them not recovered."
+        f"Of {format.plural(spread.count, 'restart')} of large jobs in"
+        f" {format.plural(seen.days, 'day')} **{format.count(spread.over)}** took"
+        f" {format.duration(limit_us)} or longer{aim}. p50 **{reached(spread, 50)}**, p90"
+        f" **{reached(spread, 90)}**; {format.count(spread.waiting) if spread.waiting else 'none'}"
+        " of them not recovered."
     )
-    frame.head(seen, title(spread, rows), sentence)
+    frame.head(seen, title(spread, rows, seen.days), sentence)
+    frame.choose_window(seen)
     st.header("How long restarts took", anchor=False)
     drawn = curves.Curve(
         "Restarts", curve(spread.spans), spread.censored_us, limit_us, spread.within
     )
     frame.show(
-        curves.drawing([drawn], seen.theme, "Share of restarts recovered by time", 0.9), key="ecdf"
+        curves.drawing([drawn], seen.theme, "Share of restarts recovered by time", target),
+        key="ecdf",
     )
     st.caption("Share recovered by time from detection, log scale. | a restart not recovered yet.")
     frame.numbers(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 
 import altair as alt
@@ -28,7 +29,9 @@ class Curve:
     within: float | None
 
 
-def drawing(curves: Sequence[Curve], theme: str, title: str, target: float) -> base.Drawing:
+def drawing(
+    curves: Sequence[Curve], theme: str, title: str, target: Fraction | None
+) -> base.Drawing:
     """The curves on a log axis of time, in seconds."""
     look = THEMES[theme]
     styles = list(zip((look.ink, look.ink2, look.rule), range(3), strict=True))
@@ -58,7 +61,9 @@ def drawing(curves: Sequence[Curve], theme: str, title: str, target: float) -> b
             "cuts": cuts,
             "limits": limits,
             "names": names,
-            "target": [{"share": target, "text": f"target {format.percent(target, 0)}"}],
+            "target": []
+            if target is None
+            else [{"share": float(target), "text": f"target {format.percent(target, 0)}"}],
         },
         HEIGHT,
         _alt(curves, title),

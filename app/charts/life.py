@@ -67,6 +67,23 @@ def only(life: Life, category: str) -> Life:
     )
 
 
+def since(life: Life, start_us: int) -> Life:
+    """What of a life lies after a moment."""
+    return replace(
+        life,
+        start_us=start_us,
+        attempts=[(n, max(at, start_us), to) for n, at, to in life.attempts if to > start_us],
+        stretches=[_cut(s, start_us) for s in life.stretches if s.end_us > start_us],
+        again=[_cut(s, start_us) for s in life.again if s.end_us > start_us],
+        restarts=[row for row in life.restarts if row[1] >= start_us],
+        bins=[row for row in life.bins if row[0] + life.bin_us > start_us],
+    )
+
+
+def _cut(stretch: Stretch, start_us: int) -> Stretch:
+    return replace(stretch, start_us=max(stretch.start_us, start_us))
+
+
 def drawing(life: Life, theme: str) -> base.Drawing:
     """The chart."""
     look = THEMES[theme]
@@ -163,7 +180,10 @@ def _numbers(life: Life, span: int) -> list[dict[str, Any]]:
         if found and us - found[-1]["us"] < span / 30:
             found[-1]["text"] = f"{found[-1]['first']}–{number}"
         else:
-            found.append({"us": us, "at": base.ms(us), "first": number, "text": str(number)})
+            found.append(
+                {"us": us, "at": base.ms(us), "first": number, "text": str(number)}
+                | {"id": str(number), "when": format.moment(us)}
+            )
     return found
 
 
@@ -177,7 +197,8 @@ def _bins(life: Life, theme: Theme, top: int) -> tuple[list[dict[str, Any]], int
         at_us = 0
         for _, again, category, us in sorted(parts):
             label = BY_ID[category].label + (", work done again" if again else "")
-            box = _box(start_us, start_us + life.bin_us, category, theme, label, "")
+            begin_us = max(start_us, life.start_us)
+            box = _box(begin_us, start_us + life.bin_us, category, theme, label, "")
             box |= {"exact": format.duration(us), "kind": "hollow" if again else "solid"}
             box["y0"] = top + BARS_PX * (1 - at_us / top_us)
             at_us += us
@@ -303,6 +324,14 @@ def _bands(theme: Theme, tops: list[int]) -> list[alt.Chart]:
 
 def _restarts(theme: Theme, tops: list[int]) -> list[alt.Chart]:
     restarts = base.data("restarts")
+    pick = alt.selection_point(name="pick", fields=["id"], on="click", empty=False)
+    hit = restarts.mark_point(
+        shape="square", filled=True, size=700, opacity=0, cursor="pointer"
+    ).encode(
+        x=_x(),
+        y=alt.value(tops[2] - 4 - BAR_PX[1] - 12),
+        tooltip=base.tip("text|Restart", "when|Detected"),
+    )
     return [
         restarts.mark_point(
             shape="triangle-down", filled=True, color=theme.ink, size=40, opacity=1
@@ -310,6 +339,7 @@ def _restarts(theme: Theme, tops: list[int]) -> list[alt.Chart]:
         restarts.mark_text(baseline="bottom", fontSize=base.narrow(0, 12)).encode(
             x=_x(), y=alt.value(tops[2] - 4 - BAR_PX[1] - 11), text=alt.Text("text", type="nominal")
         ),
+        hit.add_params(pick),
     ]
 
 

@@ -9,11 +9,11 @@ from answers import budgets, detail, questions
 from answers.budgets import Report
 from answers.facts import Facts
 from answers.mart import Mart
-from app.charts.life import Life, Stretch
+from app.charts.life import Life, Stretch, since
 from app.charts.steps import Bin
 from app.charts.waterfall import Loss, Wall
 from app.palette import ORDER
-from metrics.conventions import HOUR_US
+from metrics.conventions import DAY_US, HOUR_US
 from metrics.errors import UsageError
 from metrics.scope import Scope
 
@@ -79,14 +79,8 @@ def wall(facts: Facts, job: str) -> Wall | None:
         if us > 0
     ]
     wall_us = found["wall_us"]
-    return Wall(wall_us, wall_us - sum(loss.us for loss in losses), losses, _allowed(facts))
-
-
-def _allowed(facts: Facts) -> Fraction:
-    for slo in facts.policy.objectives:
-        if slo.metadata.name == "goodput":
-            return 1 - slo.spec.objectives[0].share
-    return Fraction(0)
+    allowed = 1 - (facts.policy.target("goodput") or Fraction(1))
+    return Wall(wall_us, wall_us - sum(loss.us for loss in losses), losses, allowed)
 
 
 def own_budget(facts: Facts, job: str, as_of_us: int) -> Report | None:
@@ -119,36 +113,46 @@ def restarts(mart: Mart, job: str) -> list[dict[str, Any]]:
 
 
 def life(
-    mart: Mart, job: str, as_of_us: int, planned: Sequence[tuple[int, int, str]]
+    mart: Mart,
+    job: str,
+    as_of_us: int,
+    planned: Sequence[tuple[int, int, str]],
+    days: int | None = None,
 ) -> Life | None:
-    """The job's life in small frames; None where it has no wall-clock."""
+    """The job's life, or its last days, in small frames; None where it has no wall-clock."""
     (row,) = mart.rows(
         "select wall_start_us as start_us, wall_end_us as end_us from jobs where job = ?", [job]
     )
     if row["start_us"] is None or row["end_us"] <= row["start_us"]:
         return None
-    start_us, end_us = row["start_us"], row["end_us"]
+    end_us = row["end_us"]
+    start_us = max(row["start_us"], end_us - days * DAY_US) if days else row["start_us"]
     bin_us = _bin_us(end_us - start_us)
-    least_us = (end_us - start_us) // 2000
-    stretches = mart.rows(
-        "select start_us, end_us, category, component, cause from stretches where job = ?"
-        " and component not in ('pause', 'run') order by end_us - start_us desc limit 600",
-        [job],
-    )
     detected = mart.rows("select detected_us from restarts where job = ? order by 1", [job])
-    return Life(
+    whole = Life(
         start_us,
         end_us,
         min(as_of_us, max(end_us, as_of_us if planned else end_us)),
         _attempts(mart, job, end_us),
-        [Stretch(**s) for s in stretches if s["end_us"] - s["start_us"] >= least_us // 4],
+        _stretches(mart, job, start_us, (end_us - start_us) // 8000),
         _again(mart, job),
         [(number, r["detected_us"]) for number, r in enumerate(detected, 1)],
         tuple(planned),
-        _bins(mart, job, bin_us),
+        _bins(mart, job, start_us, bin_us),
         bin_us,
         job,
     )
+    return since(whole, start_us)
+
+
+def _stretches(mart: Mart, job: str, from_us: int, least_us: int) -> list[Stretch]:
+    rows = mart.rows(
+        "select start_us, end_us, category, component, cause from stretches where job = ?"
+        " and component not in ('pause', 'run') and end_us > ? and end_us - start_us >= ?"
+        " order by end_us - start_us desc limit 600",
+        [job, from_us, least_us],
+    )
+    return [Stretch(**row) for row in rows]
 
 
 def _bin_us(span_us: int) -> int:
@@ -192,12 +196,12 @@ def _again(mart: Mart, job: str) -> list[Stretch]:
     ]
 
 
-def _bins(mart: Mart, job: str, bin_us: int) -> list[tuple[int, str, bool, int]]:
+def _bins(mart: Mart, job: str, from_us: int, bin_us: int) -> list[tuple[int, str, bool, int]]:
     rows = mart.rows(
         "select hour_us // ? * ? as bin_us, category, component = 'rework' as again,"
         " sum(us)::bigint as us from ledger where job = ? and category <> 'useful'"
-        " and category <> 'uninstrumented' group by all order by all",
-        [bin_us, bin_us, job],
+        " and category <> 'uninstrumented' and hour_us + 3600000000 > ? group by all order by all",
+        [bin_us, bin_us, job, from_us],
     )
     return [(r["bin_us"], r["category"], r["again"], r["us"]) for r in rows]
 

@@ -15,7 +15,7 @@ from metrics.budget import Amount, State, amount
 from metrics.conventions import US_PER_S
 from metrics.errors import UsageError
 from metrics.objectives import standing
-from metrics.rulings import Kind, Ruling
+from metrics.rulings import OWN, Kind, Ruling
 from metrics.scope import Scope
 
 WEEK_H = 7 * 24
@@ -190,7 +190,7 @@ def _frozen(facts: Facts, scope: Scope, week: Week, as_of_us: int) -> tuple[tupl
 
 def ruled(entries: Sequence[Ruling], week: Week) -> list[Ruling]:
     """Overrides, freezes and thaws by hand, and adjustments that were written in the week."""
-    apart = (Kind.NOTE, Kind.DECISION)
+    apart = (*OWN, Kind.NOTE)
     return [e for e in entries if week.start_us <= e.at_us < week.end_us and e.kind not in apart]
 
 

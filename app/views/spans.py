@@ -65,15 +65,15 @@ class Spread:
         return [span.age_us for span in self.spans if span.censored]
 
 
-def window(facts: Facts, as_of_us: int) -> tuple[int, int]:
-    """The 30 days of a moment, (from, to) in µs."""
-    moment = Moment.of(facts, as_of_us)
-    return moment.start_us, moment.end_us
+def window(facts: Facts, as_of_us: int, days: int = 30) -> tuple[int, int]:
+    """The whole hours of so many days that end with a moment's, (from, to) in µs."""
+    end_us = Moment.of(facts, as_of_us).end_us
+    return end_us - days * 24 * HOUR_US, end_us
 
 
-def restarts(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
+def restarts(facts: Facts, scope: Scope, as_of_us: int, days: int = 30) -> list[dict[str, Any]]:
     """Restarts of large jobs in the window, newest first, but those of the job's own doing."""
-    rows = detail.restart_rows(facts, scope, *window(facts, as_of_us))
+    rows = detail.restart_rows(facts, scope, *window(facts, as_of_us, days))
     return [row for row in rows if row["cause"] not in APART_CAUSES]
 
 
@@ -114,20 +114,20 @@ def by_week(
     }
 
 
-def waits(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
+def waits(facts: Facts, scope: Scope, as_of_us: int, days: int = 30) -> list[dict[str, Any]]:
     """Queue waits in the window."""
-    return detail.wait_rows(facts, scope, *window(facts, as_of_us))
+    return detail.wait_rows(facts, scope, *window(facts, as_of_us, days))
 
 
-def reasons(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
+def reasons(facts: Facts, scope: Scope, as_of_us: int, days: int = 30) -> list[dict[str, Any]]:
     """What waits in the window were spent on."""
-    return detail.wait_reasons(facts, scope, *window(facts, as_of_us))
+    return detail.wait_reasons(facts, scope, *window(facts, as_of_us, days))
 
 
-def by_tier(facts: Facts, scope: Scope, as_of_us: int) -> list[Spread]:
+def by_tier(facts: Facts, scope: Scope, as_of_us: int, days: int = 30) -> list[Spread]:
     """Waits by tier, in the policy's order."""
     groups: dict[str, list[Span]] = defaultdict(list)
-    for row in waits(facts, scope, as_of_us):
+    for row in waits(facts, scope, as_of_us, days):
         groups[row["tier"]].append(Span(max(row["counted_us"], 0), row["censored"]))
     ranks = {tier.name: -tier.rank for tier in facts.policy.tiers}
     found = []

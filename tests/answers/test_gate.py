@@ -13,7 +13,7 @@ from fleet import HOUR_US, Fleet, at, facts, lost_72_of_720, stamp
 from harness import POLICY
 
 from answers.freezes import course, history
-from answers.gate import Question, decide
+from answers.gate import Question, decide, note_refusal
 from answers.home import Home
 from answers.journal import Journal
 from metrics.freeze import Standing
@@ -280,7 +280,36 @@ def test_hands_freeze_and_thaw_at_once(now_frozen: Home) -> None:
     assert done.returncode == 1
     assert "ada froze fleet by hand: heat in hall 3." in done.stdout
     listed = json.loads(headway(now_frozen, "journal", "--format", "json").stdout)
-    assert [row["kind"] for row in listed if row["kind"] != "decision"] == ["thaw", "freeze"]
+    people = [row["kind"] for row in listed if row["who"] != "headway"]
+    assert people == ["thaw", "freeze"]
+
+
+def test_what_the_gate_held_is_noted_once_an_hour_and_a_question_of_a_moment_never(
+    now_frozen: Home,
+) -> None:
+    for change in ("firmware", "firmware", "node_drain", "security"):
+        headway(now_frozen, "gate", "--change", change)
+    asked = ("gate", "--change", "maintenance", "--as-of", until(0))
+    assert headway(now_frozen, *asked).returncode == 1
+    noted = [e for e in Journal(now_frozen).entries() if e.kind is Kind.REFUSAL]
+    # The hour may turn between two questions: then the same change is noted in both.
+    hours = {entry.at_us // HOUR_US for entry in noted}
+    assert {(e.body["change"], str(e.scope), e.who) for e in noted} == {
+        ("firmware", "fleet", "headway"),
+        ("node_drain", "fleet", "headway"),
+    }
+    assert len(noted) <= 1 + len(hours)
+    assert noted[0].why.startswith("Denied: goodput of fleet has spent its budget")
+
+
+def test_the_gate_answers_where_its_refusal_cannot_be_noted(now_frozen: Home) -> None:
+    now_frozen.journal.unlink(missing_ok=True)
+    now_frozen.journal.mkdir()
+    question = Question("firmware", Scope(), 0)
+    answer = {"decision": "deny", "explanation": "Denied.", "warnings": []}
+    note_refusal(Journal(now_frozen), question, answer)
+    assert len(answer["warnings"]) == 1
+    assert "could not be noted" in answer["warnings"][0]
 
 
 def test_a_re_attribution_counts_once_a_second_person_approved_it(now_frozen: Home) -> None:

@@ -60,7 +60,7 @@ def a_line(theme: str) -> base.Drawing:
 def a_curve(theme: str) -> base.Drawing:
     spans = [Span(minutes * 60 * 10**6, minutes % 7 == 0) for minutes in range(1, 60)]
     one = curves.Curve("a tier", curve(spans), [7 * 60 * 10**6], 600 * 10**6, 0.5)
-    return curves.drawing([one, one], theme, "Waits", 0.9)
+    return curves.drawing([one, one], theme, "Waits", Fraction(9, 10))
 
 
 RESTART = phases.Restart("a job", {"detect": H, "requeue": H, "launch": None}, 2 * H, "open", H)
@@ -73,7 +73,7 @@ DRAWINGS: dict[str, Callable[[str], base.Drawing]] = {
         budget.Line([], [], [], [], [], [], [], 0.05, NOW, "Left"), theme
     ),
     "curves": a_curve,
-    "no curve": lambda theme: curves.drawing([], theme, "Waits", 0.9),
+    "no curve": lambda theme: curves.drawing([], theme, "Waits", Fraction(9, 10)),
     "phases": lambda theme: phases.stacked([RESTART], theme, 600 * 10**6, "Restarts"),
     "one restart": lambda theme: phases.zoomed(RESTART, theme, 600 * 10**6, "Restart 1"),
     "spending": lambda theme: spend.drawing(
