@@ -8,6 +8,10 @@ import sys
 import threading
 from pathlib import Path
 
+# Altair takes these from sys.modules: they must be whole before the templates' thread starts, which
+# runs beside Streamlit's own imports of them.
+import numpy  # noqa: F401
+import pandas  # noqa: F401
 from streamlit.web import cli
 
 from app.charts import area, budget, curves, life, phases, spend, steps, trend, waterfall

@@ -12,10 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import harness
 import pytest
+from fleet import at, lost_72_of_720
 from pages import AS_OF, ROOT
 from PIL import Image
 
@@ -50,9 +54,9 @@ def home(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(demo_home, tmp_path_factory.mktemp("served") / "home"))
 
 
-@pytest.fixture(scope="module")
-def address(home: Path) -> Iterator[str]:
-    """Its pages, served as `headway app` serves them."""
+@contextmanager
+def served(home: Path) -> Iterator[str]:
+    """The pages of a home, served as `headway app` serves them."""
     port = free_port()
     command = [sys.executable, "-m", "pipelines.cli", "app", "--port", str(port)]
     serving = subprocess.Popen(
@@ -64,6 +68,13 @@ def address(home: Path) -> Iterator[str]:
     finally:
         serving.terminate()
         serving.wait(10)
+
+
+@pytest.fixture(scope="module")
+def address(home: Path) -> Iterator[str]:
+    """The demonstration's pages."""
+    with served(home) as found:
+        yield found
 
 
 def wait_for(port: int) -> None:
@@ -148,7 +159,7 @@ def read(browser: Any, address: str) -> Iterator[Any]:
     """Makes readers, and closes their pages."""
     made: list[Reader] = []
 
-    def reader(width: int = 1280, theme: str = "light") -> Reader:
+    def reader(width: int = 1280, theme: str = "light", address: str = address) -> Reader:
         made.append(Reader(browser, address, width, theme))
         return made[-1]
 
@@ -218,6 +229,33 @@ def test_a_researcher_finds_the_job_and_its_bars_sum_to_the_gap_of_the_command_l
     researcher.shoot("job")
 
 
+def test_a_click_on_a_numbered_restart_of_the_timeline_opens_it(read: Any) -> None:
+    researcher = read()
+    researcher.open(f"job?job=three-weeks&as_of={AS_OF}")
+    chart = researcher.page.locator("[data-testid='stVegaLiteChart']").nth(1)
+    chart.scroll_into_view_if_needed()
+    mark = chart.locator("[aria-label*='Restart: 3;']").last
+    box = mark.bounding_box()
+    researcher.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    researcher.page.wait_for_url("**restart=3**")
+    researcher.settled()
+    assert "3 of 11" in researcher.page.content()
+
+
+def test_a_page_looks_back_as_far_as_its_address_says(read: Any) -> None:
+    somebody = read()
+    somebody.open(f"restarts?window=7d&as_of={AS_OF}")
+    assert "in 7 days" in somebody.text()
+    somebody.page.get_by_role("button", name="14 d").or_(
+        somebody.page.get_by_role("radio", name="14 d")
+    ).first.click()
+    somebody.page.wait_for_url("**window=14d**")
+    somebody.settled()
+    assert "in 14 days" in somebody.text()
+    somebody.open(f"restarts?window=year&as_of={AS_OF}")
+    assert "window=year: say 1d, 7d, 14d, 30d" in somebody.text()
+
+
 def test_a_link_leads_to_the_restart_that_it_names(read: Any) -> None:
     researcher = read(theme="dark")
     researcher.open(f"job?job=three-weeks&restart=3&as_of={AS_OF}")
@@ -267,3 +305,31 @@ def test_the_freeze_changes_on_an_open_page_when_somebody_decides(read: Any, hom
     assert "in force" in lead.title()
     lead.open("")
     assert "frozen by hand" in lead.title()
+
+
+def test_the_freeze_changes_on_an_open_page_while_a_refresh_publishes(
+    read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    monkeypatch.setattr("fleet.BASE_US", int((hour - timedelta(hours=720)).timestamp()) * 10**6)
+    fleet = lost_72_of_720()
+    late = [r for r in fleet.lifecycle if r["event"] in ("interruption", "job_ended")]
+    fleet.lifecycle = [record for record in fleet.lifecycle if record not in late]
+    fleet.tell("node_state", at(720), None, node="n1", gpus=8, state="idle")
+    home = fleet.publish(tmp_path)
+    with served(home.root) as address:
+        lead = read(address=address)
+        lead.open("")
+        assert lead.title() == "Rollouts may start"
+        # The job was silent; now it is told that it had been down for 71 hours.
+        late_folder = tmp_path / "late"
+        late_folder.mkdir()
+        harness.write_jsonl(late_folder / "1.lifecycle.jsonl", fleet.lifecycle + late)
+        harness.write_jsonl(late_folder / "1.steps.jsonl", fleet.steps)
+        command = [sys.executable, "-m", "pipelines.cli", "ingest", str(late_folder)]
+        subprocess.run([*command, "--home", str(home.root)], cwd=ROOT, check=True)
+        lead.page.wait_for_function(
+            "document.querySelector('h1').innerText === 'Rollouts are frozen'", timeout=60_000
+        )
+        lead.settled()
+        assert "firmware: held" in lead.text()
