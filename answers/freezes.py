@@ -80,11 +80,11 @@ def _readings(facts: Facts, series: Series, ends: range) -> Iterator[Reading]:
     if series.measure == "checkpoint_durability":
         yield from _promise_readings(facts, series, ends)
         return
-    level = Fraction(facts.policy.thaw_remaining)
+    level, scope = Fraction(facts.policy.thaw_remaining), str(series.scope)
     for amount in rolling(series.entries, ends[0], ends[-1]):
         yield Reading(
             series.slo,
-            str(series.scope),
+            scope,
             series.state(amount),
             Budget(amount, series.target).has_left(level),
             required=series.measure == "goodput",
@@ -93,10 +93,11 @@ def _readings(facts: Facts, series: Series, ends: range) -> Iterator[Reading]:
 
 def _promise_readings(facts: Facts, series: Series, ends: range) -> Iterator[Reading]:
     breaches = [b for b in facts.breaches if facts.in_scope(b.job, series.scope)]
+    scope = str(series.scope)
     for end_us in ends:
         broken = bool(breaches and standing(breaches, end_us - WINDOW_US, end_us))
         state = State.EXHAUSTED if broken else State.WITHIN
-        yield Reading(series.slo, str(series.scope), state, not broken)
+        yield Reading(series.slo, scope, state, not broken)
 
 
 def scopes(facts: Facts) -> list[Scope]:

@@ -94,11 +94,19 @@ class Budget:
     @property
     def is_exhausted(self) -> bool:
         """bad >= allowance, with anything bad at all."""
-        return self.amount.bad > 0 and self.amount.bad >= self.allowance
+        bad, allowed = self._scaled()
+        return bad > 0 and bad >= allowed
 
     def has_left(self, share: Fraction) -> bool:
         """Whether at least that share of the allowance is left."""
-        return self.allowance - self.amount.bad >= share * self.allowance
+        bad, allowed = self._scaled()
+        return (allowed - bad) * share.denominator >= share.numerator * allowed
+
+    def _scaled(self) -> tuple[int, int]:
+        # What is bad and what is allowed, both times the target's denominator: whole numbers, as
+        # every hour of a month is compared.
+        whole = self.target.denominator
+        return self.amount.bad * whole, self.amount.total * (whole - self.target.numerator)
 
     def burn_rate(self) -> Fraction | None:
         """(bad / total) / (1 - target); None without any total, or for a promise of 1."""
