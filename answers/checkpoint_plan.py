@@ -145,13 +145,14 @@ def _mtbf(given: Given, found: Measured | None, policy: Policy) -> tuple[float |
 
 def _known_from(failures: Failures, policy: Policy) -> str:
     least = policy.planning.least_interruptions
+    counted = plural(failures.restarts, "restart")
     if failures.of == "fleet":
         return (
-            f"measured, {plural(failures.restarts, 'restart')} of the fleet's large jobs a GPU-hour,"
-            f" scaled by its GPUs; of its own there are fewer than {least}"
+            f"measured, {counted} of the fleet's large jobs a GPU-hour, scaled by its GPUs; of its"
+            f" own there are fewer than {least}"
         )
     few = f", fewer than {least}: little to go by" if failures.restarts < least else ""
-    return f"measured, {plural(failures.restarts, 'restart')} of its own, of every cause{few}"
+    return f"measured, {counted} of its own, of every cause{few}"
 
 
 def _restart(given: Given, found: Measured | None) -> tuple[float | None, str]:

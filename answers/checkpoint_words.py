@@ -1,11 +1,12 @@
 """What a plan of checkpoints says in words: constraints, assumptions, arithmetic and the advice."""
 
+from dataclasses import replace
 from math import inf
 from typing import Any
 
 from answers.checkpoint_money import goodput, money, warned
 from answers.checkpoint_plan import Plan
-from answers.wording import number, percent, size, span, whole
+from answers.wording import number, percent, plural, size, span, whole
 
 Constraint = dict[str, Any]
 
@@ -51,7 +52,8 @@ def _formula(plan: Plan) -> Constraint:
     exact = costs.exact_goodput(plan.interval_s)
     off = exact - goodput(plan, costs)
     holds = formula_holds(plan)
-    beside = "close enough" if holds else "failures are too frequent for it, take the second number"
+    least = f"off by more than {float(plan.policy.planning.formula_points) * 100:g}"
+    beside = "close enough" if holds else f"{least}, failures are too frequent: take this number"
     return _constraint(
         "first-order formula",
         holds,
@@ -89,13 +91,13 @@ def _background(plan: Plan) -> Constraint | None:
 
 
 def _writers(plan: Plan) -> Constraint | None:
-    saving = plan.numbers.saving
-    if saving.size is None:
+    saving, given = plan.numbers.saving, plan.given
+    speed = saving.writer_speed
+    if saving.size is None or speed is None or (given.size is None and given.writers == 1):
         return None
-    whole = saving.size / saving.write_s
     said = (
-        f"{size(saving.size)} by {saving.writers:,} writers: {size(saving.writer_speed or 0)}/s a"
-        f" writer, {size(whole)}/s in all"
+        f"{size(saving.size)} by {plural(saving.writers, 'writer')}: {size(speed)}/s a writer,"
+        f" {size(speed * saving.writers)}/s in all"
     )
     if saving.alone_s is None:
         return _constraint("writers", None, f"{said}; --bandwidth tells where more are no faster")
@@ -174,8 +176,10 @@ def _warned_together(plan: Plan) -> Constraint | None:
 def assumptions(plan: Plan) -> list[str]:
     """Where each number is from, and what is taken for granted."""
     saving, costs = plan.numbers.saving, plan.numbers.costs
-    said = [*plan.numbers.sources]
-    if saving.writers > 1 or saving.blocking_fraction < 1:
+    said = [*plan.numbers.sources, *_spread(plan)]
+    if saving.writers > 1 and plan.given.save_s is None:
+        said.append("what was measured counts as one writer's")
+    if saving.writers > 1 or plan.given.blocking_fraction is not None:
         shared = f"{saving.writers:,} writers share" if saving.writers > 1 else "one writer writes"
         said.append(
             f"{shared} a save: {span(saving.write_s)}, of which"
@@ -199,6 +203,19 @@ def assumptions(plan: Plan) -> list[str]:
             " high end goes on saving at its interval, in case a warning fails"
         )
     return said
+
+
+def _spread(plan: Plan) -> list[str]:
+    """How far T* moves while M moves through its interval; nothing where M was given."""
+    failures = plan.found.failures if plan.found else None
+    if failures is None or plan.given.mtbf_s is not None:
+        return []
+    costs = plan.numbers.costs
+    ends = [
+        span(replace(costs, mtbf_s=mtbf_s).best_interval_s)
+        for mtbf_s in (failures.between_s.low, failures.between_s.high)
+    ]
+    return [f"while failures come as often as that interval says, T* lies from {' to '.join(ends)}"]
 
 
 def arithmetic(plan: Plan) -> list[str]:

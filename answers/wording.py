@@ -7,7 +7,7 @@ def span(seconds: float) -> str:
         return (
             f"{seconds:.0f} s" if seconds >= 100 or seconds == round(seconds) else _short(seconds)
         )
-    for length, unit, until in ((60, "min", 7200), (3600, "h", 172_800)):
+    for length, unit, until in ((60, "min", 5400), (3600, "h", 172_800)):
         if seconds < until:
             return f"{seconds / length:.1f} {unit}"
     return f"{seconds / 86400:,.1f} d"

@@ -255,6 +255,8 @@ def test_a_job_is_planned_from_its_own_measurements_beside_its_measured_goodput(
     assert "85.2 % (81.0 % measured, all losses counted)" in found["advice"]
     assert any("95 % interval 5.0 h to 22.0 h" in text for text in found["assumptions"])
     assert found["measured"]["mtbf_of"] == "own"
+    # sqrt(2 x 240 x 18,000) = 2,939 s, sqrt(2 x 240 x 79,200) = 6,166 s.
+    assert any("T* lies from 49.0 min to 1.7 h" in text for text in found["assumptions"])
     # 240 / 9,180 + 9,180 / 64,800 + 0.02593 = 2.61 + 14.17 + 2.59 = 19.4 %; 14.76 %: 4.6 less.
     assert holds(found, "interval in force") is False
     assert "loses 19.4 %, 4.6 points more" in detail(found, "interval in force")
