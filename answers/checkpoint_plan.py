@@ -114,6 +114,8 @@ def inputs(given: Given, found: Measured | None, policy: Policy) -> Inputs:
 
 def _saving(given: Given, found: Measured | None) -> tuple[Saving | None, str]:
     held = given.size or (found.size if found else None)
+    if given.bandwidth is not None and held is None:
+        raise UsageError("--bandwidth: say --bytes too, the size of a checkpoint")
     if given.save_s is not None:
         said = f"a save takes one writer {span(given.save_s)}: given"
         fraction = given.blocking_fraction or 1.0

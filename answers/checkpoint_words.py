@@ -80,8 +80,9 @@ def _background(plan: Plan) -> Constraint | None:
     saving = plan.numbers.saving
     if saving.blocking_fraction >= 1:
         return None
-    holds = saving.write_s <= plan.numbers.costs.best_interval_s
-    best = span(plan.numbers.costs.best_interval_s)
+    best_s = min(costs.best_interval_s for costs in (plan.numbers.costs, plan.spot) if costs)
+    holds = saving.write_s <= best_s
+    best = f"{span(best_s)}{' on spot' if plan.spot else ''}"
     held = f"a save is durable after {span(saving.write_s)}, the best interval is {best}"
     wrong = (
         "were it not, the next snapshot would wait for it and block the loop, or pile up in host"

@@ -174,6 +174,17 @@ def test_a_background_write_that_would_not_end_in_time_sets_the_interval() -> No
     assert found["advice"].startswith("Save every 240 s")
 
 
+def test_on_spot_a_background_write_has_less_time() -> None:
+    # 45 s in all, a hundredth blocks: on demand every 170.8 s is best, on spot every
+    # sqrt(2 x 0.45 x 900) = 28.5 s, in which it is not durable yet.
+    given = replace(RUN, save_s=45, blocking_fraction=0.01)
+    name = "background write ends before the next"
+    assert holds(planned(given), name) is True
+    on_spot = planned(replace(given, spot_mtbf_s=900))
+    assert holds(on_spot, name) is False
+    assert on_spot["spot"]["interval_s"] == 45
+
+
 def test_200_jobs_ask_898_gb_a_second_and_begin_1_6_s_after_one_another() -> None:
     found = planned(replace(ASYNCHRONOUS, size=1.4e12, jobs=200))
     # 200 x 1.4 TB / 311.8 s = 898 GB/s; 311.8 / 200 = 1.56 s; 200 x 15 / 311.8 = 9.62 times.
@@ -315,6 +326,12 @@ def test_a_number_that_can_be_none_is_refused_by_its_option(value: float) -> Non
         Given(save_s=value)
 
 
+def test_a_bandwidth_is_of_no_use_without_the_size_of_a_checkpoint() -> None:
+    with pytest.raises(UsageError, match="--bandwidth: say --bytes too"):
+        planned(replace(RUN, bandwidth=1e12))
+    assert planned(Given(bandwidth=1e12), JOB)["interval_s"] > 0
+
+
 def test_prices_that_lack_something_say_what() -> None:
     with pytest.raises(UsageError, match="--spot-mtbf-minutes"):
         Given(spot_price=1)
@@ -336,7 +353,7 @@ numbers = st.floats(1e-3, 1e7)
         step_s=st.none() | numbers,
         writers=st.integers(1, 4096),
         blocking_fraction=st.none() | st.floats(1e-3, 1),
-        size=st.none() | st.floats(1, 1e15),
+        size=st.floats(1, 1e15),
         bandwidth=st.none() | st.floats(1, 1e13),
         jobs=st.integers(1, 1000),
         price=st.none() | numbers,
