@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import altair as alt
 
@@ -42,14 +43,14 @@ def drawing(choice: Choice, theme: str, job: str) -> base.Drawing:
     costs = choice.costs
     best = costs.overhead(choice.advised_s).total
     lost_now = costs.overhead(choice.now_s).total if choice.now_s else best
-    top = min(1.0, max(1.35 * lost_now, 2.4 * best, 1.5 * (choice.allowed or 0)))
+    top = max(1.2 * best, min(1.0, max(1.35 * lost_now, 2.4 * best)))
     curve = [_point(costs, s) for s in _between(low_s, high_s)]
-    marks = [_mark(costs, choice.advised_s, "advised", "diamond")]
+    marks = [_mark(costs, choice.advised_s, "advised", "diamond", top)]
     if choice.now_s:
-        marks.append(_mark(costs, choice.now_s, "now", "circle"))
+        marks.append(_mark(costs, choice.now_s, "now", "circle", top))
     flat = " to ".join(map(span, choice.flat_s))
     levels = []
-    if choice.allowed is not None:
+    if choice.allowed is not None and choice.allowed <= top:
         target = format.percent(1 - choice.allowed, 0)
         levels = [{"share": choice.allowed, "text": f"all that a goodput of {target} may lose"}]
     return base.Drawing(
@@ -86,7 +87,7 @@ def _between(low_s: float, high_s: float) -> list[float]:
     return [low_s * (high_s / low_s) ** (place / (POINTS - 1)) for place in range(POINTS)]
 
 
-def _point(costs: Costs, interval_s: float) -> dict[str, object]:
+def _point(costs: Costs, interval_s: float) -> dict[str, Any]:
     lost = costs.overhead(interval_s)
     return {
         "s": interval_s,
@@ -101,26 +102,28 @@ def _point(costs: Costs, interval_s: float) -> dict[str, object]:
     }
 
 
-def _mark(costs: Costs, interval_s: float, name: str, shape: str) -> dict[str, object]:
+def _mark(costs: Costs, interval_s: float, name: str, shape: str, top: float) -> dict[str, Any]:
     point = _point(costs, interval_s)
-    return point | {"shape": shape, "text": f"{name} {point['every']}: {point['said_all']}"}
+    text = f"{name} {point['every']}: {point['said_all']}"
+    return point | {"shape": shape, "text": text, "y": min(top, point["all"])}
 
 
-def _names(curve: Sequence[dict[str, object]], top: float) -> list[dict[str, object]]:
+def _names(curve: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
     """Where each curve is named: on its steep side, below the top."""
     found = []
     for name, kind, share, is_left in (
-        ("saving", "saving", 0.55, True),
+        ("saving", "saving", 0.4, True),
         ("all, with restarts", "all", 0.8, True),
-        ("work done again", "again", 0.7, False),
+        ("work done again", "again", 0.55, False),
     ):
         points = list(curve) if is_left else list(reversed(curve))
-        at = next((p for p in points if float(str(p[kind])) <= share * top), points[-1])
+        lowest = min(points, key=lambda point: point[kind])
+        at = next((point for point in points if point[kind] <= share * top), lowest)
         found.append({"s": at["s"], "share": at[kind], "name": name, "kind": kind})
     return found
 
 
-def _alt(choice: Choice, marks: Sequence[dict[str, object]], flat: str, job: str) -> str:
+def _alt(choice: Choice, marks: Sequence[dict[str, Any]], flat: str, job: str) -> str:
     said = "; ".join(str(mark["text"]) for mark in marks)
     return (
         f"Lost share of wall-clock by checkpoint interval of {job}: falls with rarer saving, rises"
@@ -156,7 +159,7 @@ def _y(field: str) -> alt.Y:
         field,
         type="quantitative",
         title=None,
-        axis=alt.Axis(format=".0%", tickCount=5, domain=False, ticks=False),
+        axis=alt.Axis(format="~%", tickCount=5, domain=False, ticks=False),
         scale=alt.Scale(domain=[0, alt.ExprRef("top")], nice=False),
     )
 
@@ -206,18 +209,21 @@ def _curves(theme: Theme) -> list[alt.Chart]:
     names = [
         base.data("names")
         .transform_filter(f"datum.kind == '{kind}'")
-        .mark_text(
-            align="right" if kind == "again" else "left",
-            dx=-8 if kind == "again" else 8,
-            fontWeight="bold",
-            **({"color": color} | halo),
-        )
+        .mark_text(fontWeight="bold", **(_PLACES[kind] | {"color": color} | halo))
         .encode(x=_x(), y=_y("share"), text=alt.Text("name", type="nominal"))
         for kind, color in colors.items()
         for halo in base.halos(theme)
     ]
     hover = curve.mark_rule(opacity=0, strokeWidth=6).encode(x=_x(), tooltip=tips)
     return [*lines, hover, *names]
+
+
+_PLACES: dict[str, dict[str, Any]] = {
+    "saving": {"align": "right", "dx": -6, "dy": 9},
+    "again": {"align": "right", "dx": -8, "dy": 9},
+    "all": {"align": "left", "dx": 8, "dy": -6},
+}
+"""Where the name of a curve stands, so that curves which lie close do not share a place."""
 
 
 def _colors(theme: Theme) -> dict[str, str]:
@@ -234,10 +240,10 @@ def _marks(theme: Theme) -> list[alt.Chart]:
         marks.transform_filter("datum.shape == 'circle'")
         .mark_point(size=110, filled=True, fill=theme.background, stroke=theme.ink, opacity=1,
                     strokeWidth=2)
-        .encode(x=_x(), y=_y("all"), tooltip=base.tip("text|Interval")),
+        .encode(x=_x(), y=_y("y"), tooltip=base.tip("text|Interval")),
         marks.transform_filter("datum.shape == 'diamond'")
         .mark_point(shape="diamond", size=90, filled=True, color=theme.ink, opacity=1)
-        .encode(x=_x(), y=_y("all"), tooltip=base.tip("text|Interval")),
+        .encode(x=_x(), y=_y("y"), tooltip=base.tip("text|Interval")),
     ]  # fmt: skip
     place = "datum.s > sqrt(low * high)"
     for shape, dy in (("circle", -14), ("diamond", 16)):
@@ -250,7 +256,7 @@ def _marks(theme: Theme) -> list[alt.Chart]:
                 fontWeight="bold" if shape == "diamond" else "normal",
                 **({"color": theme.ink} | halo),
             )
-            .encode(x=_x(), y=_y("all"), text=alt.Text("text", type="nominal"))
+            .encode(x=_x(), y=_y("y"), text=alt.Text("text", type="nominal"))
             for halo in base.halos(theme)
         ]
     return found
