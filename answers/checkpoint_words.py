@@ -245,6 +245,7 @@ def advice(plan: Plan) -> str:
         _decision(plan),
         _price(plan),
         _objective_reached(plan),
+        _together(plan),
         _dollars(plan),
         _revisit(plan),
     ]
@@ -297,10 +298,7 @@ def _together(plan: Plan) -> str:
     found = plan.shared
     if found.jobs == 1:
         return ""
-    return (
-        f"{found.jobs:,} jobs on one file system begin {span(found.offset_s)} after one another,"
-        " not at once."
-    )
+    return f"Begin the {found.jobs:,} jobs' saves {span(found.offset_s)} after one another."
 
 
 def _dollars(plan: Plan) -> str:

@@ -21,6 +21,7 @@ stays good for longer: within 0.3 points of the best one at all of these.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp, expm1, inf, lgamma, log, sqrt
 
 
@@ -253,6 +254,7 @@ class Estimate:
         return Estimate(self.mean * by, self.low * by, self.high * by)
 
 
+@lru_cache(maxsize=256)
 def mean_between(exposure: float, events: int, confidence: float) -> Estimate:
     """The mean time between events of a Poisson process, of which `events` came in `exposure`.
 
@@ -269,8 +271,19 @@ def mean_between(exposure: float, events: int, confidence: float) -> Estimate:
 
 
 def at_most(events: int, mean: float) -> float:
-    """The chance of at most so many events of a Poisson distribution with that mean, above 0."""
-    return min(1.0, sum(exp(n * log(mean) - mean - lgamma(n + 1)) for n in range(events + 1)))
+    """The chance of at most so many events of a Poisson distribution with that mean, above 0.
+
+    Summed from the last term on, each got from the one before, until they no longer count.
+    """
+    term = total = exp(events * log(mean) - mean - lgamma(events + 1))
+    if not term:  # too far in a tail for a float
+        return 1.0 if mean < events else 0.0
+    for n in range(events, 0, -1):
+        term *= n / mean
+        total += term
+        if n < mean and term < total * 1e-17:
+            break
+    return min(1.0, total)
 
 
 def _solve(is_below: Callable[[float], bool], near: int) -> float:

@@ -1,6 +1,6 @@
 """Which checkpoints stay, counted by hand and held against each one's age."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics.checkpoint_retention import Milestones, Rule, retention
@@ -42,6 +42,7 @@ def test_a_checkpoint_that_several_rules_keep_is_stored_once() -> None:
     assert [row.oldest_s / HOUR for row in found] == [1, 23, 144]
 
 
+@settings(deadline=None)
 @given(st.floats(1, 1e5), st.integers(0, 3000))
 def test_each_rule_keeps_what_looking_at_every_checkpoint_finds(
     interval: float, saved: int
