@@ -1,6 +1,5 @@
 """The commands that plan checkpoints: how often to save, and which to keep."""
 
-from math import isfinite
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +21,8 @@ from pipelines.show import Format
 
 MINUTE_S = 60
 HOUR_S = 3600
+LONGEST_RUN_H = 876_600
+"""A hundred years."""
 
 MeasuredJobOption = Annotated[
     str | None, typer.Option("--job", help="Take from this job's records what is not said.")
@@ -158,7 +159,8 @@ def plan_retention(
     ]
     if missing or each is None or interval_s is None or run_hours is None:
         raise UsageError(f"say {', '.join(missing)}; --job tells the first two where recorded")
-    _check({"--interval-seconds": interval_s, "--run-hours": run_hours})
+    _check("--interval-seconds", interval_s, LONGEST_RUN_H * HOUR_S)
+    _check("--run-hours", run_hours, LONGEST_RUN_H)
     said = {
         "newest": newest,
         "hourly": hourly,
@@ -172,10 +174,9 @@ def plan_retention(
     _print(plan, how, plan_tables.print_retention)
 
 
-def _check(numbers: dict[str, float]) -> None:
-    for option, value in numbers.items():
-        if not isfinite(value) or not 0 < value < 1e9:
-            raise UsageError(f"{option} {value}: say a number above 0")
+def _check(option: str, value: float, most: float) -> None:
+    if not 0 < value <= most:  # no number is greater than NaN
+        raise UsageError(f"{option} {value}: say a number above 0, up to {most:,.0f}")
 
 
 def _times(value: float | None, unit: float) -> float | None:
