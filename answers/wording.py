@@ -18,8 +18,10 @@ def _short(seconds: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent with one decimal; never 0.0 where it is not quite."""
-    return "< 0.1 %" if 0 < share < 0.0005 else f"{share * 100:,.1f} %"
+    """A share in percent with one decimal; never 0.0 or 100.0 where it is not quite."""
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
+    return "> 99.9 %" if 0.9995 <= share < 1 else f"{share * 100:,.1f} %"
 
 
 def whole(share: float) -> str:
