@@ -236,6 +236,30 @@ class Price(_Section):
     currency: str = "USD"
 
 
+class Keeping(_Section):
+    """Which checkpoints stay: the newest, one of each of the last hours and days, milestones."""
+
+    newest: int = Field(default=3, ge=1, le=10_000)
+    hourly: int = Field(default=24, ge=0, le=10_000)
+    daily: int = Field(default=7, ge=0, le=10_000)
+    milestone_hours: int = Field(default=168, ge=1, le=100_000)
+
+
+class Planning(_Section):
+    """How checkpoints are planned from measurements.
+
+    Fewer than `least_interruptions` of a job say too little of how often it fails: then the fleet's
+    rate counts. Intervals that cost at most `flat_points` (a share of the wall) more than the best
+    are as good, and a first-order formula that is off by more than `formula_points` is said to be.
+    """
+
+    least_interruptions: int = Field(default=5, ge=1)
+    confidence: Decimal = Field(default=Decimal("0.95"), gt=0, lt=1)
+    flat_points: Decimal = Field(default=Decimal("0.005"), gt=0, lt=1)
+    formula_points: Decimal = Field(default=Decimal("0.01"), gt=0, lt=1)
+    keep: Keeping = Keeping()
+
+
 class Promise(_Section):
     """What must never happen. OpenSLO knows no target of 1, so it stands here."""
 
@@ -272,6 +296,7 @@ class Policy(_Section):
     decisions: Decisions = Decisions()
     alerts: tuple[AlertWindow, ...] = DEFAULT_ALERTS
     price: Price = Price()
+    planning: Planning = Planning()
     checks: Checks = Checks()
     housekeeping: Housekeeping = Housekeeping()
     objectives: Annotated[tuple[Slo, ...], Field(exclude=True)] = ()

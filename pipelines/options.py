@@ -1,11 +1,13 @@
 """Options that several commands share, and how their texts are read."""
 
+import re
 from pathlib import Path
 from typing import Annotated, overload
 
 import typer
 
 from answers import moments
+from metrics.errors import UsageError
 from pipelines.show import Format
 
 HomeOption = Annotated[
@@ -34,3 +36,21 @@ def moment_us(text: str | None, option: str = ...) -> int | None: ...
 def moment_us(text: str | None, option: str = "--as-of") -> int | None:
     """The moment that an option says, in µs; None where it was not given. Raises UsageError."""
     return None if text is None else moments.moment_us(text, option)
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?(?:e\d{1,2})?)\s*([kMGTPE]?)(i?)B?(?:/s)?", re.IGNORECASE)
+
+
+def size(text: str | None, option: str) -> float | None:
+    """The bytes that a text like 1.4TB, 512 GiB or 2e9 says. Raises UsageError."""
+    if text is None:
+        return None
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{option} {text}: say a size like 1.4TB")
+    number, prefix, binary = found.groups()
+    base = 1024.0 if binary else 1000.0
+    amount = float(number) * float(base ** " KMGTPE".index(prefix.upper() or " "))
+    if not 1 <= amount < 1e21:
+        raise UsageError(f"{option} {text}: say a size like 1.4TB")
+    return amount

@@ -44,6 +44,7 @@ TABLES = (
     "rollouts",
     "wait_story",
     "checkpoints",
+    "saves",
     "job_nodes",
     "findings",
     "quarantine",

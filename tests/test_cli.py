@@ -64,6 +64,38 @@ COMMANDS = {
     },
     "rules": {"--home"},
     "preview": {"--change", "--nodes", "--minutes", "--at", "--home", "--format"},
+    "plan-checkpoint": {
+        "--job",
+        "--save-seconds",
+        "--mtbf-hours",
+        "--restart-minutes",
+        "--step-seconds",
+        "--writers",
+        "--blocking-fraction",
+        "--bytes",
+        "--bandwidth",
+        "--jobs",
+        "--price",
+        "--spot-price",
+        "--spot-mtbf-minutes",
+        "--warning-seconds",
+        "--gpus",
+        "--useful-hours",
+        "--home",
+        "--format",
+    },
+    "plan-retention": {
+        "--bytes",
+        "--interval-seconds",
+        "--run-hours",
+        "--job",
+        "--newest",
+        "--hourly",
+        "--daily",
+        "--milestone-hours",
+        "--home",
+        "--format",
+    },
     "serve": {"--port", "--host", "--home"},
     "app": {"--port", "--home"},
     "review": {"--out", "--week", "--scope", "--home"},
@@ -167,7 +199,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_help_names_every_command_and_no_other(empty: Path) -> None:
     said = process(empty, "--help").stdout.decode()
-    named = set(re.findall(r"^│ (\w+) ", said, flags=re.MULTILINE))
+    named = set(re.findall(r"^│ (\w[\w-]*) ", said, flags=re.MULTILINE))
     assert named == set(COMMANDS)
 
 

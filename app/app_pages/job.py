@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import address, format, frame, writing
-from app.charts import life, phases, steps, waterfall
+from app.charts import intervals, life, phases, steps, waterfall
 from app.charts.waterfall import Wall
 from app.frame import View
 from app.palette import (
@@ -19,7 +19,7 @@ from app.palette import (
     REASON_LABELS,
     STATE_BADGES,
 )
-from app.views import cluster, jobs
+from app.views import cluster, jobs, planner
 from metrics.budget import State
 from metrics.conventions import HOUR_US
 
@@ -442,6 +442,33 @@ _ATTEMPT_FACTS: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
+def show_planner(seen: View, name: str) -> None:
+    """How often to save: the advice, its curve and its arithmetic."""
+    st.header("How often to save a checkpoint", anchor=False)
+    found = seen.published.ask(planner.plan, name)
+    if isinstance(found, str):
+        st.caption(f"Unknown: {found}.")
+        st.code(f"headway plan-checkpoint --job {name}", language="sh")
+        return
+    st.markdown(found.answer["advice"].replace("$", "\\$"))
+    frame.show(intervals.drawing(found.choice, seen.theme, name), key="planner")
+    st.caption(
+        "Share of the wall-clock that is lost. ◆ advised, ○ in force. Tinted: intervals as good as"
+        " the advised one."
+    )
+    with st.expander("Numbers: arithmetic, constraints, assumptions"):
+        frame.table([{"Arithmetic": line} for line in found.answer["arithmetic"]])
+        holds = {True: "yes", False: "no", None: format.UNKNOWN}
+        frame.table(
+            [
+                {"Constraint": row["name"], "Holds": holds[row["holds"]], "Why": row["detail"]}
+                for row in found.answer["constraints"]
+            ]
+        )
+        frame.table([{"Assumption": text} for text in found.answer["assumptions"]])
+    st.code(f"headway plan-checkpoint --job {name}", language="sh")
+
+
 def show_windows(seen: View, planned: list[dict[str, Any]]) -> None:
     """Planned maintenance that will touch it."""
     st.header("Planned maintenance that will touch it", anchor=False)
@@ -571,6 +598,7 @@ def page() -> None:
     show_steps(seen, name)
     show_wait(seen, name, facts["tier"])
     show_windows(seen, planned)
+    show_planner(seen, name)
     show_holes(seen, name)
     show_beside(seen, name, wall)
     show_attempts(seen, name)

@@ -142,6 +142,26 @@ def test_a_restart_of_the_address_is_the_one_shown(open_page: Opener) -> None:
     assert run.selectbox(key="restart").value == 3
 
 
+def test_the_page_plans_a_jobs_checkpoints_as_the_command_line_does(
+    open_page: Opener, demo_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("plan-checkpoint", "--job", "three-weeks", "--format", "json")
+    run_command(*words, "--home", str(demo_home))
+    advice = json.loads(capsys.readouterr().out)["advice"]
+    # Saves block 300 s; 504 h with 11 restarts: one in 1,814,400 s / 11 = 164,945 s.
+    # T* = sqrt(2 x 300 x 164,945) = 9,948 s.
+    assert advice.startswith("Save every 2.8 h (17 steps); from 1.8 h to 4.1 h")
+    run = open_page("job", as_of=AS_OF, job="three-weeks")
+    assert advice in said(run)
+
+
+def test_a_job_whose_saves_are_not_on_record_is_told_what_a_plan_needs(open_page: Opener) -> None:
+    run = open_page("job", as_of=AS_OF, job="1")
+    assert not run.exception
+    assert "How often to save a checkpoint" in said(run)
+    assert "--save-seconds (what a save takes)" in said(run)
+
+
 def test_two_jobs_stand_side_by_side(open_page: Opener) -> None:
     run = open_page("job", as_of=AS_OF, job="three-weeks", vs="19")
     assert not run.exception
