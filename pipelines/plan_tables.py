@@ -5,7 +5,7 @@ from typing import Any
 from rich.padding import Padding
 from rich.text import Text
 
-from answers.checkpoint_words import dollars
+from answers.planning.words import dollars
 from answers.wording import percent, size, span
 from pipelines.show import console, print_table
 

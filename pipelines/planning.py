@@ -4,15 +4,15 @@ from typing import Annotated, Any
 
 import typer
 
-from answers import checkpoint_retention
-from answers.checkpoint_answer import answer
-from answers.checkpoint_plan import Given, Plan
-from answers.checkpointing import Measured, measured
 from answers.clock import now_us
 from answers.facts import Facts
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
+from answers.planning import retention
+from answers.planning.answer import answer
+from answers.planning.measured import Measured, measured
+from answers.planning.plan import Given, Plan
 from metrics.errors import UsageError
 from metrics.rulings import Rulings
 from pipelines import plan_tables, show
@@ -170,7 +170,7 @@ def plan_retention(
     keep = site.policy().planning.keep.model_copy(
         update={name: value for name, value in said.items() if value is not None}
     )
-    plan = checkpoint_retention.plan(int(each), interval_s, run_hours * HOUR_S, keep)
+    plan = retention.plan(int(each), interval_s, run_hours * HOUR_S, keep)
     _print(plan, how, plan_tables.print_retention)
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from answers.checkpoint_answer import answer
-from answers.checkpoint_plan import Given, Plan
-from answers.checkpointing import measured
 from answers.facts import Facts
+from answers.planning.answer import answer
+from answers.planning.measured import measured
+from answers.planning.plan import Given, Plan
 from app.charts.intervals import Choice
 from metrics.errors import UsageError
 

@@ -10,9 +10,9 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from answers.checkpoint_answer import answer
-from answers.checkpoint_plan import Given, Plan
-from answers.checkpointing import Failures, Measured
+from answers.planning.answer import answer
+from answers.planning.measured import Failures, Measured
+from answers.planning.plan import Given, Plan
 from metrics.checkpointing import Estimate
 from metrics.errors import UsageError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fleet import HOUR_US, Fleet, at, facts
 
-from answers.checkpointing import advised, measured
+from answers.planning.measured import advised, measured
 from metrics.errors import UsageError
 from metrics.scope import Scope
 

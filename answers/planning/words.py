@@ -4,8 +4,8 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from answers.checkpoint_money import goodput, money, warned
-from answers.checkpoint_plan import Plan
+from answers.planning.money import goodput, money, warned
+from answers.planning.plan import Plan
 from answers.wording import number, percent, plural, size, span, whole
 
 Constraint = dict[str, Any]

@@ -1,12 +1,12 @@
 """The plan of a job's checkpoints: which numbers enter it, given or measured, and what follows.
 
-The mathematics is in `metrics.checkpointing`, what is answered in `answers.checkpoint_answer`.
+The mathematics is in `metrics.checkpointing`, what is answered in `answers.planning.answer`.
 Times are seconds as floats: these are estimates.
 """
 
 from dataclasses import dataclass, fields
 
-from answers.checkpointing import Failures, Measured
+from answers.planning.measured import Failures, Measured
 from answers.wording import plural, span, whole
 from metrics.checkpointing import Costs, Saving, Shared
 from metrics.errors import UsageError

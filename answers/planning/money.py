@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answers.checkpoint_plan import Plan
+from answers.planning.plan import Plan
 from metrics.checkpointing import Costs, Warned
 
 Row = dict[str, Any]

@@ -3,10 +3,10 @@
 from math import inf
 from typing import Any
 
-from answers import checkpoint_words as words
-from answers.checkpoint_money import money
-from answers.checkpoint_plan import Plan
-from answers.checkpointing import Measured
+from answers.planning import words
+from answers.planning.measured import Measured
+from answers.planning.money import money
+from answers.planning.plan import Plan
 from metrics.checkpointing import Costs, Shared
 
 
