@@ -43,6 +43,8 @@ TABLES = (
     "rollouts",
     "wait_story",
     "checkpoints",
+    "saved_checkpoints",
+    "resumptions",
     "job_nodes",
     "findings",
     "quarantine",
