@@ -20,7 +20,7 @@ from pipelines.checkpoints.manifest import write_manifest
 from pipelines.checkpoints.prove import Watch, prove
 from pipelines.checkpoints.reading import Outcome
 from pipelines.checkpoints.recording import record
-from pipelines.checkpoints.testing import test_saved
+from pipelines.checkpoints.testing import prove_saved
 from pipelines.checkpoints.verdicts import Damage
 from pipelines.options import FormatOption, HomeOption
 from pipelines.show import Format
@@ -150,7 +150,7 @@ def _test_job(site: Home, job: str, refresh: bool) -> dict[str, Any]:
 
 def _tested(site: Home, saved: Saved) -> tuple[dict[str, Any], Path]:
     with _Bar() as bar:
-        answer = test_saved(saved, site.policy().checkpoints, bar)
+        answer = prove_saved(saved, site.policy().checkpoints, bar)
     answer |= {"step": saved.step, "is_newest": saved.is_newest}
     return answer, record(site, saved, answer, now_us())
 

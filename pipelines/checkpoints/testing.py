@@ -31,7 +31,7 @@ class _Answer(BaseModel):
     data_version: str | None = None
 
 
-def test_saved(saved: Saved, rules: Checkpoints, watch: Watch | None = None) -> dict[str, Any]:
+def prove_saved(saved: Saved, rules: Checkpoints, watch: Watch | None = None) -> dict[str, Any]:
     """Test it; the answer is as `Proof.as_json`.
 
     Raises HeadwayError where the test itself could not run: that says nothing of the checkpoint.
