@@ -16,6 +16,7 @@ from metrics.scope import Scope
 class Run:
     """A large run of the window: its promise, and what proves it. Times in µs.
 
+    `last_pass_us`: when its newest checkpoint was last restored; of older ones only the rate tells.
     `tested_steps` passed, of `completed_steps` checkpoints; `bound` is the rate that the chance of
     a failed restore is below at 95 %, None where nothing was tested.
     """
@@ -125,11 +126,12 @@ def _run(facts: Facts, job: str, as_of_us: int, completed: int) -> Run:
     )
     breaches = [breach for failure in failures if (breach := failure.breach)]
     is_broken = bool(standing(breaches, start_us, end_us))
-    last_us = max((test["ts_us"] for test in passed), default=None)
+    proofs = [test["ts_us"] for test in passed if test["is_newest"]]
+    last_us = max(proofs, default=None)
     is_open = any(not failure.is_judged for failure in failures)
     return Run(
         job,
-        promise(is_broken, bool(passed), is_open),
+        promise(is_broken, bool(proofs), is_open),
         last_us,
         None if last_us is None else as_of_us - last_us,
         len(passed),

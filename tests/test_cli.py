@@ -62,6 +62,16 @@ COMMANDS = {
         "--home",
         "--format",
     },
+    "manifest": {
+        "path",
+        "--step",
+        "--job",
+        "--code-version",
+        "--data-version",
+        "--ranks",
+        "--holds",
+    },
+    "restore-test": {"target", "--step", "--no-refresh", "--home", "--format"},
     "rules": {"--home"},
     "preview": {"--change", "--nodes", "--minutes", "--at", "--home", "--format"},
     "serve": {"--port", "--host", "--home"},
@@ -167,7 +177,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_help_names_every_command_and_no_other(empty: Path) -> None:
     said = process(empty, "--help").stdout.decode()
-    named = set(re.findall(r"^│ (\w+) ", said, flags=re.MULTILINE))
+    named = set(re.findall(r"^│ ([\w-]+) ", said, flags=re.MULTILINE))
     assert named == set(COMMANDS)
 
 

@@ -9,6 +9,7 @@ from metrics.errors import HeadwayError, UsageError
 from metrics.policy import Checkpoints
 from pipelines.checkpoints.choosing import Saved, command
 from pipelines.checkpoints.prove import Watch, prove
+from pipelines.checkpoints.verdicts import Verdict
 
 
 class _Check(BaseModel):
@@ -45,6 +46,12 @@ def prove_saved(saved: Saved, rules: Checkpoints, watch: Watch | None = None) ->
         )
     versions = (saved.code_version, saved.data_version)
     return prove(saved.path, rules, saved.step, versions, watch).as_json()
+
+
+def was_deleted(saved: Saved, answer: dict[str, Any]) -> bool:
+    """Whether an older checkpoint is not there any more: retention's doing, and no verdict."""
+    gone = any(check["detail"].startswith(Verdict.NOTHING_THERE) for check in answer["checks"])
+    return gone and not saved.is_newest
 
 
 def _elsewhere(arguments: list[str], limit_s: float) -> dict[str, Any]:

@@ -133,6 +133,13 @@ def test_a_loss_that_nobody_can_tell_leaves_the_promise_unproven(tmp_path: Path)
     assert found.promise is Promise.UNPROVEN
 
 
+def test_an_older_checkpoint_alone_proves_nothing(tmp_path: Path) -> None:
+    fleet = resumed(40)
+    fleet.tell("restore_test", at(60), step=20, result="pass")
+    found, _ = ask(fleet.publish(tmp_path))
+    assert (found.promise, found.runs[0].last_pass_us) == (Promise.UNPROVEN, None)
+
+
 def test_the_fleets_promise_is_that_of_its_worst_run(tmp_path: Path) -> None:
     fleet = resumed(40)
     fleet.tell("restore_test", at(60), step=40, result="pass")
