@@ -71,7 +71,8 @@ def manifest(
         bar.begin(_size(path))
         place, written = write_manifest(path, about, bar.advance)
     size = sum(covered.bytes for covered in written.files.values())
-    print(f"{place}: {len(written.files):,} files, {size:,} bytes")
+    shown = path / place.name if path.is_dir() else place
+    print(f"{shown}: {len(written.files):,} files, {size:,} bytes")
 
 
 def _size(path: Path) -> int | None:
@@ -175,7 +176,7 @@ def _print(answer: dict[str, Any]) -> None:
     speed = answer["bytes"] / answer["seconds"] / 1e6 if answer["seconds"] else 0
     out.print(
         f"{answer['result']}: {answer['bytes']:,} bytes in {answer['seconds']:.1f} s"
-        f" ({speed:,.0f} MB/s)",
+        f" ({speed:,.3g} MB/s)",
         style="bold green" if answer["result"] == "pass" else "bold red",
         markup=False,
     )

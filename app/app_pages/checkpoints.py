@@ -9,8 +9,7 @@ from app.views import runs
 from metrics.durability import Promise
 from metrics.objectives import StorageFailure
 
-SHOWN = 200
-"""Rows of a table."""
+SHOWN = 200  # rows of a table
 
 
 def sentence(found: Durability) -> str:
