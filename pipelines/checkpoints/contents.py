@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
@@ -176,3 +176,8 @@ class Section(io.RawIOBase):
         found = self._stream.read(left if size < 0 else min(size, left))
         self._place += len(found)
         return found
+
+    def readinto(self, buffer: Any, /) -> int:
+        found = self.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)

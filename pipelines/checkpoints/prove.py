@@ -13,7 +13,7 @@ from pipelines.checkpoints import distributed, documents
 from pipelines.checkpoints.contents import Tensor
 from pipelines.checkpoints.layout import Layout, incomplete
 from pipelines.checkpoints.manifest import Manifest, read_manifest
-from pipelines.checkpoints.reading import Outcome, Readers, Task
+from pipelines.checkpoints.reading import Outcome, Readers, Task, load_file, read_file
 from pipelines.checkpoints.resume import WEIGHTS, Grade, Known, State, look
 from pipelines.checkpoints.verdicts import Check, Damage, Verdict, naming
 
@@ -131,6 +131,7 @@ class _Test:
         self.layout, self.rules, self.faults, self.watch = layout, rules, faults, watch
         self.manifest = self._manifest()
         self.outcomes: dict[str, Outcome] = {}
+        self.loaded = ""
 
     def _manifest(self) -> Manifest | None:
         try:
@@ -149,9 +150,10 @@ class _Test:
             faults.add("complete", Damage(Verdict.BEING_WRITTEN, text))
         self.watch.files_found(layout)
         first = [n for n in layout.files if n.rpartition("/")[2] == distributed.METADATA]
-        with Readers(self._processes(), self.rules.bytes_per_s) as readers:
+        with Readers(self._processes(), read_file, self.rules.bytes_per_s) as readers:
             self._read(readers, first)
             self._read(readers, [name for name in layout.files if name not in first])
+        self._load()
         self._against_manifest()
         self._against_metadata()
         self._against_indexes()
@@ -166,21 +168,33 @@ class _Test:
         return min(self.rules.processes, len(self.layout.files), worth)
 
     def _read(self, readers: Readers, names: list[str]) -> None:
-        tasks = [
-            Task(
-                self.layout.root,
-                name,
-                self.manifest is not None,
-                self.rules.largest_expansion,
-                tuple(self._parts(name)),
-            )
-            for name in names
-        ]
-        found = readers.read(tasks, self.watch.file_done)
+        found = readers.read([self._task(name) for name in names], self.watch.file_done)
         self.outcomes |= found
         for name in names:
             if (damage := found[name].damage) is not None:
                 self.faults.add("tensors", damage)
+
+    def _task(self, name: str) -> Task:
+        return Task(
+            self.layout.root,
+            name,
+            self.manifest is not None,
+            self.rules.largest_expansion,
+            tuple(self._parts(name)),
+        )
+
+    def _load(self) -> None:
+        """Let the formats' own libraries load what was found whole."""
+        whole = [name for name, o in self.outcomes.items() if o.damage is None and o.contents]
+        with Readers(self._processes(), load_file, memory=None) as readers:
+            loaded = readers.read([self._task(name) for name in whole], lambda outcome: None)
+        for outcome in loaded.values():
+            if outcome.damage is not None:
+                self.faults.add("loads", outcome.damage)
+        notes = {outcome.note for outcome in loaded.values() if outcome.note}
+        self.faults.notes["loads"] += sorted(notes)
+        libraries = sorted({outcome.library for outcome in loaded.values() if outcome.library})
+        self.loaded = f"by {' and '.join(libraries)}" if libraries else "by NumPy as they were read"
 
     def _parts(self, name: str) -> list[distributed.Part]:
         folder, _, file = name.rpartition("/")
@@ -313,6 +327,7 @@ class _Test:
             "checksums": f"{covered:,} files are as the manifest says",
             "tensors": f"{tensors:,} tensors read with the shape and type that their header says"
             + (f"; {len(unread)} other files" if unread else ""),
+            "loads": self.loaded,
             "finite": "no NaN and no infinity",
         }
         for name, text in fine.items():

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.checkpoints import arrays, distributed, documents, safetensors, zipped
+from pipelines.checkpoints import arrays, distributed, documents, libraries, safetensors, zipped
 from pipelines.checkpoints.contents import Contents, chunks, set_pace
 from pipelines.checkpoints.distributed import Index, Part
 from pipelines.checkpoints.verdicts import Damage, Verdict, naming
@@ -46,6 +46,10 @@ class Outcome:
     contents: Contents | None = None
     index: Index | None = None
     damage: Damage | None = None
+    library: str | None = None
+    """Which one loaded it as well."""
+    note: str | None = None
+    """Why none did, where that is no damage."""
 
 
 def format_of(path: Path) -> str | None:
@@ -85,6 +89,23 @@ def read_file(task: Task) -> Outcome:
         return Outcome(task.file, size, sha256, damage=e)
 
 
+def load_file(task: Task) -> Outcome:
+    """Load one file by the library of its format, if it has one."""
+    path = task.root / task.file
+    try:
+        with naming(task.file):
+            kind = format_of(path)
+            if kind not in libraries.LIBRARIES:
+                return Outcome(task.file)
+            try:
+                library = libraries.load(path, task.file, kind, task.parts)
+            except libraries.NotLoaded as e:
+                return Outcome(task.file, note=str(e))
+            return Outcome(task.file, library=library)
+    except Damage as e:
+        return Outcome(task.file, damage=e)
+
+
 def _read(path: Path, task: Task) -> tuple[Contents | None, Index | None]:
     kind = format_of(path)
     if kind == "safetensors":
@@ -110,17 +131,30 @@ def _digest(path: Path, size: int, place: str) -> str:
     return digest.hexdigest()
 
 
-def _begin(bytes_per_s: float | None) -> None:
+def _begin(bytes_per_s: float | None, memory: int | None) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (memory or hard, hard))
     set_pace(bytes_per_s)
 
 
-class Readers:
-    """A few processes that read files; none at all: this process does, without a limit."""
+Work = Callable[[Task], Outcome]
 
-    def __init__(self, processes: int, bytes_per_s: float | None = None) -> None:
-        self._processes, self._bytes_per_s = processes, bytes_per_s
+
+class Readers:
+    """A few processes that work on files; none at all: this process does, without a limit.
+
+    `memory` in bytes; None where files are mapped, which would count.
+    """
+
+    def __init__(
+        self,
+        processes: int,
+        work: Work,
+        bytes_per_s: float | None = None,
+        memory: int | None = MEMORY,
+    ) -> None:
+        self._processes, self._work = processes, work
+        self._bytes_per_s, self._memory = bytes_per_s, memory
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> "Readers":
@@ -140,7 +174,7 @@ class Readers:
 
     def _outcomes(self, tasks: list[Task]) -> Iterator[Outcome]:
         if not self._processes:
-            yield from map(read_file, tasks)
+            yield from map(self._work, tasks)
             return
         futures = self._submitted(tasks)
         for future in as_completed(futures):
@@ -159,6 +193,6 @@ class Readers:
                 self._processes,
                 multiprocessing.get_context("spawn"),
                 _begin,
-                (self._bytes_per_s and self._bytes_per_s / self._processes,),
+                (self._bytes_per_s and self._bytes_per_s / self._processes, self._memory),
             )
-        return {self._pool.submit(read_file, task): task for task in tasks}
+        return {self._pool.submit(self._work, task): task for task in tasks}

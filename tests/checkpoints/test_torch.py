@@ -48,6 +48,31 @@ def test_a_checkpoint_of_several_ranks_passes(distributed: Path) -> None:
     assert told["tensors"].startswith("10 tensors read")
     assert told["state: RNG states"].startswith("of 3 of 3 ranks")
     assert told["step"] == "7"
+    assert told["loads"] == f"by torch {torch.__version__}"
+
+
+def test_without_torch_its_files_are_read_all_the_same_and_the_extra_is_named(
+    distributed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    proof = proof_of(sealed(distributed))
+    assert proof.result == "pass"
+    told = {check.name: check for check in proof.checks}
+    assert told["tensors"].detail.startswith("10 tensors read")
+    assert told["loads"].result == "warn"
+    assert "pip install 'headway[checkpoints]'" in told["loads"].detail
+
+
+def test_what_torch_does_not_load_fails_although_it_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.save({"w": torch.ones(2)}, tmp_path / "a.pt")
+
+    def refuse(*given: object, **named: object) -> None:
+        raise RuntimeError("an operator of the future")
+
+    monkeypatch.setattr("torch.load", refuse)
+    assert "torch does not load it: an operator" in faults(tmp_path / "a.pt")["loads"]
 
 
 def test_what_a_resume_lacks_is_named_with_its_symptom_and_grade(distributed: Path) -> None:
@@ -195,6 +220,8 @@ def test_a_tensor_that_claims_more_than_its_storage_is_named(tmp_path: Path) -> 
 def test_a_model_saved_whole_is_read_without_its_class(tmp_path: Path) -> None:
     torch.save(torch.nn.Sequential(torch.nn.Linear(2, 2)), tmp_path / "a.pt")
     assert faults(tmp_path / "a.pt") == {}
+    (told,) = [c for c in proof_of(tmp_path / "a.pt").checks if c.name == "loads"]
+    assert (told.result, "weights_only refuses classes" in told.detail) == ("warn", True)
 
 
 def test_a_file_of_the_old_format_is_told(tmp_path: Path) -> None:
