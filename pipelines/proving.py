@@ -11,7 +11,7 @@ from answers.clock import now_us
 from answers.home import Home
 from answers.mart import open_mart
 from metrics.documents import closest
-from metrics.errors import UsageError
+from metrics.errors import NothingPublished, UsageError
 from pipelines import show
 from pipelines.checkpoints import resume
 from pipelines.checkpoints.choosing import Saved, chosen
@@ -102,7 +102,7 @@ def restore_test(
     Of a job: its newest complete checkpoint and an older one; each is a restore_test event.
     """
     site = Home.at(home)
-    if Path(target).exists() or "/" in target:
+    if step is not None or target.startswith(("/", ".")) or Path(target).exists():
         answer = _test_path(site, Path(target), step)
     else:
         answer = _test_job(site, target, refresh)
@@ -126,8 +126,11 @@ def _test_path(site: Home, path: Path, step: int | None) -> dict[str, Any]:
 
 def _test_job(site: Home, job: str, refresh: bool) -> dict[str, Any]:
     rules = site.policy().checkpoints
-    with open_mart(site) as mart:
-        saved = chosen(mart, job, rules, random.Random())
+    try:
+        with open_mart(site) as mart:
+            saved = chosen(mart, job, rules, random.Random())
+    except NothingPublished as e:
+        raise UsageError(f"{job}: no such path here, and no job is known: {e}") from e
     answers, files = [], []
     for checkpoint in saved:
         answer = _tested(site, checkpoint)

@@ -16,6 +16,9 @@ MANIFEST = "headway.manifest.json"
 with `.headway.manifest.json` after it."""
 
 _UNFINISHED_FOLDER = re.compile(r"^(tmp[-_.]|\.tmp|_tmp)|\.(tmp|part|partial|incomplete)$")
+_UNFINISHED_FILE = re.compile(r"^\.(tmp|.+\.[A-Za-z0-9]{6}$)")
+"""As rsync and others name what they have not renamed yet."""
+
 _NUMBERED = re.compile(r"^(?P<stem>.+)-(?P<n>\d{5})-of-(?P<of>\d{5})(?P<end>\.\w+)$")
 
 
@@ -70,6 +73,8 @@ def _files(root: Path) -> Iterator[str]:
 
 def _check(place: Path, root: Path) -> None:
     """Raise Damage for a link that leads out of the directory, and for what is no file."""
+    if place.is_symlink() and not place.exists():
+        raise Damage(Verdict.SHARD_MISSING, f"{place.name} is a link to nothing")
     if place.is_symlink() and not place.resolve().is_relative_to(root.resolve()):
         raise Damage(Verdict.LINK_OUT, f"{place.name} leads to {place.resolve()}")
     mode = place.stat().st_mode
@@ -79,8 +84,7 @@ def _check(place: Path, root: Path) -> None:
 
 def _is_unfinished(name: str) -> bool:
     last = name.rpartition("/")[2]
-    hidden = last.startswith(".") and last != distributed.METADATA
-    return hidden or last.endswith((*UNFINISHED, ".incomplete"))
+    return last.endswith((*UNFINISHED, ".incomplete")) or bool(_UNFINISHED_FILE.match(last))
 
 
 def incomplete(layout: Layout, has_manifest: bool) -> list[Damage]:

@@ -334,36 +334,38 @@ class _Test:
             yield self.faults.check(name, text)
 
     def found_steps(self) -> set[int]:
-        """The steps that values in it say, else the one that its name says."""
-        said = {
+        """The steps that values in it say."""
+        return {
             value
             for name, value in self.values()
             if type(value) is int and _STEP_KEY.match(name.lower())
         }
-        if said:
-            return said
-        named = _STEP_IN_NAME.search(self.layout.root.name.lower())
-        return {int(named[1])} if named else set()
+
+    def named_step(self) -> int | None:
+        """The step that its name says."""
+        told = _STEP_IN_NAME.search(self.layout.root.name.lower())
+        return int(told[1]) if told else None
 
     def found_step(self, expected: int | None) -> int | None:
         """The step that it is of, as far as that is known."""
-        found = self.found_steps()
         told = self.manifest.step if self.manifest else None
-        return next((s for s in (expected, told, *sorted(found)) if s is not None), None)
+        known = (expected, told, *sorted(self.found_steps()), self.named_step())
+        return next((step for step in known if step is not None), None)
 
     def step(self, expected: int | None) -> Check:
-        """Whether the step in it is the one that was marked complete."""
+        """Whether the step in it is the one that was marked complete. A name alone proves none."""
         marked = {"marked complete": expected}
         marked["in the manifest"] = self.manifest.step if self.manifest else None
         told = {where: step for where, step in marked.items() if step is not None}
-        found, steps = self.found_steps(), set(told.values())
+        found, steps, named = self.found_steps(), set(told.values()), self.named_step()
         if len(steps) > 1 or (found and steps - found):
             inside = ", ".join(map(str, sorted(found))) or "unknown"
             said = ", ".join(f"{step} {where}" for where, step in told.items())
             self.faults.add("step", Damage(Verdict.WRONG_STEP, f"{said}; inside: {inside}"))
-        elif not (steps and found) and len(told) < 2:
+        elif not (steps and found) and len(told) < 2 and steps != {named}:
             known = ", ".join(map(str, sorted(found | steps))) or "none is known"
-            self.faults.notes["step"].append(f"{known}; there is nothing to compare it with")
+            hint = "nothing to compare it with" if named is None else f"its name says {named}"
+            self.faults.notes["step"].append(f"{known}; {hint}")
         return self.faults.check("step", ", ".join(map(str, sorted(steps))))
 
     def state(self, versions: tuple[str | None, str | None]) -> Iterator[Check]:

@@ -176,15 +176,21 @@ class Readers:
         if not self._processes:
             yield from map(self._work, tasks)
             return
-        futures = self._submitted(tasks)
+        futures, broken = self._submitted(tasks), []
         for future in as_completed(futures):
             try:
                 yield future.result()
             except BrokenProcessPool:
-                self._pool = None
-                file = futures[future].file
-                text = f"{file}: the process that read it was killed: out of memory?"
-                yield Outcome(file, damage=Damage(Verdict.UNREADABLE, text))
+                broken.append(futures[future])
+        if broken:
+            self._pool = None
+        if len(broken) == 1:
+            file = broken[0].file
+            text = f"{file}: the process that read it was killed: out of memory?"
+            yield Outcome(file, damage=Damage(Verdict.UNREADABLE, text))
+            return
+        for task in broken:  # one of them killed the others' process: each by itself
+            yield from self._outcomes([task])
 
     def _submitted(self, tasks: list[Task]) -> dict[Future[Outcome], Task]:
         if self._pool is None:

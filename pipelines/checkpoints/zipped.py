@@ -42,6 +42,8 @@ STORAGES = {
 """Types of elements by the classes of storages, each `torch.<name>Storage`."""
 
 LONGEST_TEXT = 200
+MOST_VALUES = 100_000
+"""Beside its tensors; of a list of millions of indices the first tell what it is."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def _contents(
             values.setdefault(path, None)
             if not found.symbol.startswith("torch."):
                 opaque.add(found.symbol)
-        else:
+        elif len(values) < MOST_VALUES:
             values[path] = _plain(found)
     return views, values, tuple(sorted(opaque))
 

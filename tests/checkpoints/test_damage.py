@@ -282,6 +282,54 @@ def test_what_may_not_be_read_is_named(tmp_path: Path) -> None:
     assert "no permission" in found["tensors"]
 
 
+def test_a_file_that_kills_its_reader_takes_no_other_with_it(tmp_path: Path) -> None:
+    path = sharded(tmp_path / "c")
+    for name in ("a.pt", "b.pt"):
+        torch_archive(path / name, b"\x80\x02K\0" + b"r\xf0\xff\xff\xff" + b".")
+    proof = prove(path, Checkpoints(processes=2))
+    (told,) = [c.detail for c in proof.checks if c.name == "tensors"]
+    assert "a.pt" in told and "b.pt" in told and "model-" not in told
+
+
+def test_hidden_files_belong_to_it_and_halves_of_copies_are_being_written(tmp_path: Path) -> None:
+    path = sealed(sharded(tmp_path / "c"))
+    (path / ".gitattributes").write_text("*.safetensors")
+    assert faults(sealed(path)) == {}
+    flip(path / ".gitattributes", 0)
+    assert "checksum differs: .gitattributes" in faults(path)["checksums"]
+    (path / ".model-00004.safetensors.Xa91bQ").write_bytes(b"")  # as rsync names it
+    assert "still being written" in faults(path)["complete"]
+
+
+def test_a_link_to_nothing_is_a_missing_shard(tmp_path: Path) -> None:
+    path = sharded(tmp_path / "c")
+    (path / "more.safetensors").symlink_to(path / "nowhere")
+    assert "shard missing: more.safetensors is a link to nothing" in faults(path)["shards"]
+
+
+def test_a_link_within_the_directory_is_followed(tmp_path: Path) -> None:
+    path = sharded(tmp_path / "c")
+    shard(path).rename(path / "blob")
+    (path / "model-00001-of-00003.safetensors").symlink_to("blob")
+    assert faults(sealed(path)) == {}
+
+
+def test_a_name_that_is_no_text_gets_no_manifest_and_no_crash(tmp_path: Path) -> None:
+    path = sharded(tmp_path / "c")
+    Path(os.fsdecode(os.fsencode(path) + b"/odd\xff.txt")).write_text("odd")
+    with pytest.raises(HeadwayError, match="no manifest was written"):
+        sealed(path)
+    assert faults(path) == {}
+
+
+def test_a_name_that_says_another_step_is_told_and_is_no_failure(tmp_path: Path) -> None:
+    path = sealed(sharded(tmp_path / "checkpoint-7"))
+    (told,) = [c for c in proof_of(path, 8).checks if c.name == "step"]
+    assert (told.result, told.detail) == ("warn", "8; its name says 7")
+    (told,) = [c for c in proof_of(path, 7).checks if c.name == "step"]
+    assert (told.result, told.detail) == ("pass", "7")
+
+
 def test_a_path_without_any_checkpoint_is_told(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "text").mkdir()

@@ -140,9 +140,10 @@ def test_a_step_that_was_marked_complete_where_nothing_is_fails(tmp_path: Path) 
     assert b"no checkpoint" in done.stdout
 
 
-@pytest.mark.parametrize("target", ["/nowhere/at/all", "no-such-job"])
-def test_what_is_not_there_is_a_question_of_usage(home: Path, target: str) -> None:
+@pytest.mark.parametrize("target", ["/nowhere/at/all", "no-such-job", "no/such/job"])
+def test_what_is_not_there_is_a_question_of_usage(home: Path, tmp_path: Path, target: str) -> None:
     assert b"no such" in headway(home, "restore-test", target, code=2).stderr
+    assert b"no such" in headway(tmp_path / "empty", "restore-test", target, code=2).stderr
 
 
 def test_a_manifest_says_what_it_covers(tmp_path: Path) -> None:
