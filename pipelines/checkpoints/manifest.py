@@ -75,7 +75,7 @@ def write_manifest(
             raise Damage(Verdict.NOTHING_THERE, f"{path}: holds no file")
         for name in layout.files:
             if not name.isprintable():  # what is no UTF-8 would be told under another name
-                raise Damage(Verdict.UNREADABLE, f"{ascii(name)} is no name that can be printed")
+                raise Damage(Verdict.UNREADABLE, f"{name!a} is no name that can be printed")
         files = {name: _covered(layout.path(name), name, on_bytes) for name in layout.files}
         with naming(layout.manifest.name):
             manifest = Manifest.model_validate({**about, "files": files})
