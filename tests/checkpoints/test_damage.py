@@ -5,6 +5,7 @@ import os
 import pickle
 import struct
 import tempfile
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from safetensors.numpy import save_file
 
 from metrics.errors import HeadwayError
 from metrics.policy import Checkpoints
-from pipelines.checkpoints.contents import Contents
+from pipelines.checkpoints.contents import CHUNK, Contents, Pace
 from pipelines.checkpoints.prove import Watch, prove
 from pipelines.checkpoints.reading import Outcome, Task, read_file
 
@@ -337,6 +338,38 @@ def test_a_path_without_any_checkpoint_is_told(tmp_path: Path) -> None:
     assert "no checkpoint" in faults(tmp_path / "empty")["shards"]
     assert "no checkpoint" in faults(tmp_path / "nowhere")["shards"]
     assert "no tensor in 1 files" in faults(tmp_path / "text")["tensors"]
+
+
+def test_a_tensor_is_read_in_pieces_however_large_it_is(tmp_path: Path) -> None:
+    size = 400 << 20
+    entry = {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}
+    header = json.dumps({"weight": entry}).encode()
+    with (tmp_path / "a.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        file.truncate(8 + len(header) + size)  # zeros that take no room
+    tracemalloc.start()
+    try:
+        outcome = read_file(Task(tmp_path, "a.safetensors", False, 100))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert outcome.contents and outcome.contents.tensors[0].shape == (size // 4,)
+    assert peak < 10 * CHUNK < size
+
+
+def test_a_pace_waits_for_what_is_ahead_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, waits = 0.0, []
+    monkeypatch.setattr("pipelines.checkpoints.contents.time.monotonic", lambda: now)
+    monkeypatch.setattr("pipelines.checkpoints.contents.time.sleep", waits.append)
+    pace = Pace(50)
+    pace.took(100)  # two seconds' worth, at once
+    now = 3.0
+    pace.took(25)  # 125 bytes may have taken 2.5 s
+    now = 3.0
+    pace.took(50)  # 175 bytes: 3.5 s
+    assert waits == [2.0, 0.5]
+    Pace(None).took(1 << 60)
+    assert len(waits) == 2
 
 
 # NumPy's archives.
