@@ -300,12 +300,15 @@ def _print_durability(found: Durability) -> None:
         return
     proven = sum(run.last_pass_us is not None for run in found.runs)
     tests = found.passes + found.failures
-    bound = "the chance that one fails is unknown"
+    known = "no restore was tested, so how often one fails is unknown"
     if found.bound is not None:
-        bound = f"at 95 % confidence one fails in less than {percent(found.bound)} of cases"
+        known = (
+            f"{found.failures} of {tests} restore tests failed: at 95 % confidence one fails in less"
+            f" than {percent(found.bound)} of cases"
+        )
     console().print(
         f"checkpoint promise: {found.promise.value}; {proven} of {len(found.runs)} large runs"
-        f" proven by a restore; {found.failures} of {tests} restore tests failed: {bound}",
+        f" proven by a restore; {known}",
         markup=False,
     )
 
