@@ -303,8 +303,8 @@ def _print_durability(found: Durability) -> None:
     known = "no restore was tested, so how often one fails is unknown"
     if found.bound is not None:
         known = (
-            f"{found.failures} of {tests} restore tests failed: at 95 % confidence one fails in less"
-            f" than {percent(found.bound)} of cases"
+            f"{found.failures} of {tests} restore tests failed: at 95 % confidence one fails in"
+            f" less than {percent(found.bound)} of cases"
         )
     console().print(
         f"checkpoint promise: {found.promise.value}; {proven} of {len(found.runs)} large runs"
