@@ -181,6 +181,35 @@ def test_what_torch_saves_is_read_with_the_shapes_and_types_that_torch_loads(
     assert faults(tmp_path / "a.pt") == {}
 
 
+def test_a_trainers_folder_of_files_of_several_formats_is_one_checkpoint(
+    state: dict[str, Any], tmp_path: Path
+) -> None:
+    from safetensors.torch import save_file
+
+    path = tmp_path / "checkpoint-7"  # as Hugging Face's Trainer lays it out, of two ranks
+    path.mkdir()
+    save_file(
+        {n: t.contiguous().clone() for n, t in state["model"].items()}, path / "model.safetensors"
+    )
+    torch.save(state["optimizer"], path / "optimizer.pt")
+    torch.save({"last_epoch": 7, "_step_count": 8}, path / "scheduler.pt")
+    for rank in range(2):
+        torch.save(
+            {"cpu": torch.get_rng_state(), "numpy": state["numpy"]}, path / f"rng_state_{rank}.pth"
+        )
+    torch.save(torch.nn.ReLU(), path / "training_args.bin")
+    (path / "trainer_state.json").write_text('{"global_step": 7, "epoch": 0.5}', encoding="utf-8")
+    sealed(path, step=STEP, ranks=2, code_version="3f1c")
+    proof = proof_of(path, STEP)
+    found = {c.name.removeprefix("state: "): c.result for c in proof.checks if ": " in c.name}
+    assert proof.result == "pass"
+    assert {name for name, result in found.items() if result == "warn"} == {
+        "data-loader position",
+        "parallel layout",
+        "data version",
+    }
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64", "float8_e4m3fn"])
 def test_a_nan_is_found_whatever_the_type(tmp_path: Path, dtype: str) -> None:
     values = torch.ones(1000)
