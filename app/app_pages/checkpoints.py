@@ -36,6 +36,31 @@ def promise(run: Run) -> str:
     return "broken, mended" if run.is_broken_and_mended else run.promise.value
 
 
+def line(seen: View, row: runs.Saved) -> dict[str, str | int]:
+    """A run's line of the table."""
+    run, newest_us = row.run, row.newest_us
+    return {
+        "Run": run.job,
+        "Promise": promise(run),
+        "Last pass (newest)": "none"
+        if run.last_pass_us is None
+        else format.moment(run.last_pass_us, seen.zone),
+        "Age": "no proof" if run.age_us is None else format.duration(run.age_us),
+        "Proven checkpoints": f"{format.count(run.tested_steps)} of"
+        f" {format.count(run.completed_steps)}",
+        "Tests passed": run.passes,
+        "failed": run.failures,
+        "Restores fail below (95 %)": format.percent(run.bound),
+        "Storage failures": len(run.storage_failures),
+        "Saves that failed": row.failed,
+        "Newest": "none"
+        if newest_us is None
+        else f"{format.duration(max(0, seen.shown_us - newest_us))} old",
+        "Interval promised": format.duration(row.interval_us),
+        "measured": format.duration(row.measured_us),
+    }
+
+
 def show_runs(seen: View, rows: list[runs.Saved]) -> None:
     """The proof of each run."""
     st.header("Proof, by run", anchor=False)
@@ -43,31 +68,7 @@ def show_runs(seen: View, rows: list[runs.Saved]) -> None:
         "Broken promises first, then runs without a proof, then the oldest proofs. A run is proven"
         " by restoring the checkpoint that is its newest at that time."
     )
-    frame.table(
-        [
-            {
-                "Run": row.run.job,
-                "Promise": promise(row.run),
-                "Last pass": "none"
-                if row.run.last_pass_us is None
-                else format.moment(row.run.last_pass_us, seen.zone),
-                "Age": "no proof" if row.run.age_us is None else format.duration(row.run.age_us),
-                "Proven checkpoints": f"{format.count(row.run.tested_steps)} of"
-                f" {format.count(row.run.completed_steps)}",
-                "Tests passed": row.run.passes,
-                "failed": row.run.failures,
-                "Restores fail below (95 %)": format.percent(row.run.bound),
-                "Storage failures": len(row.run.storage_failures),
-                "Saves that failed": row.failed,
-                "Newest": "none"
-                if row.newest_us is None
-                else f"{format.duration(max(0, seen.shown_us - row.newest_us))} old",
-                "Interval promised": format.duration(row.interval_us),
-                "measured": format.duration(row.measured_us),
-            }
-            for row in rows[:SHOWN]
-        ]
-    )
+    frame.table([line(seen, row) for row in rows[:SHOWN]])
     if len(rows) > SHOWN:
         st.caption(f"and {format.plural(len(rows) - SHOWN, 'run')} more, all better proven")
     links = [
