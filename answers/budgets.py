@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from answers.durability import Durability, durability
 from answers.facts import Facts
 from answers.moments import rfc3339
 from metrics.budget import (
@@ -215,7 +216,14 @@ class Report:
             "forecasts": self._forecasts(),
             "adjustments": self._adjustments(),
             "goodput": self.goodput() if self.series.measure == "goodput" else None,
+            "durability": found.as_json() if (found := self.durability()) else None,
         }
+
+    def durability(self) -> Durability | None:
+        """What proves the promise; None for another objective."""
+        if self.series.measure != "checkpoint_durability":
+            return None
+        return durability(self.facts, self.series.scope, self.moment.as_of_us)
 
     def _alerts(self) -> list[dict[str, Any]]:
         if self.moment.stale:

@@ -19,6 +19,7 @@ from metrics.objectives import (
     Breach,
     Event,
     Restart,
+    StorageFailure,
     Wait,
     restart_event,
     wait_event,
@@ -254,22 +255,18 @@ class Facts:
     @cached_property
     def breaches(self) -> list[Breach]:
         """Large runs that lost more than one checkpoint interval to a storage failure."""
-        return [
-            Breach(
-                row["job"],
-                row["detected_us"],
-                row["lost_us"],
-                row["interval_us"],
-                row["mended_us"],
-            )
-            for row in self.mart.rows(sql.read("facts/breaches"))
-        ]
+        return [breach for failure in self.storage_failures if (breach := failure.breach)]
 
     @cached_property
-    def proven_us(self) -> list[int]:
-        """When restore tests passed, in order."""
-        rows = self.mart.rows("select ts_us from restore_tests where result = 'pass' order by 1")
-        return [row["ts_us"] for row in rows]
+    def storage_failures(self) -> list[StorageFailure]:
+        """What the storage did to large runs, whether it broke the promise or not."""
+        rows = self.mart.rows(sql.read("facts/storage_failures"))
+        return [StorageFailure(**row) for row in rows]
+
+    @cached_property
+    def restore_tests(self) -> list[dict[str, Any]]:
+        """Verdicts of restore tests, in order of time."""
+        return self.mart.rows("from restore_tests order by ts_us, job, step")
 
     @_kept
     def large_runs(self, scope: Scope, end_us: int) -> set[str]:

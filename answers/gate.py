@@ -5,6 +5,7 @@ from typing import Any
 
 from answers.budgets import Moment, Report, check_scope
 from answers.clock import now_us
+from answers.durability import durability
 from answers.facts import Facts
 from answers.freezes import Course, course, gating, spenders
 from answers.journal import Journal
@@ -192,14 +193,24 @@ class _Decision:
         readings = hour.readings if hour else ()
         found = [warning for reading in readings if (warning := _warning(reading))]
         found += [warning for report in self.blocking() if (warning := _unattributed(report))]
-        proven = [at for at in self.facts.proven_us if at <= self.question.as_of_us]
-        if self.facts.policy.promises and not proven:
-            found.append("checkpoint durability is unproven: no restore test has passed yet")
+        if self.facts.policy.promises and (unproven := self._unproven()):
+            found.append(unproven)
         adjustments = self.facts.adjustments
         count = len(adjustments.exclusions) + len(adjustments.reattributions)
         if count:
             found.append(f"{count} adjustments are in force (`headway journal`)")
         return found
+
+    def _unproven(self) -> str | None:
+        found = durability(self.facts, self.question.scope, self.moment.as_of_us)
+        if not found.unproven:
+            return None
+        named = ", ".join(run.job for run in found.unproven[:3])
+        return (
+            f"checkpoint durability is unproven for {len(found.unproven)} of {len(found.runs)}"
+            f" large runs ({named}{', …' if len(found.unproven) > 3 else ''}): nothing in these 30"
+            " days proves that their checkpoints restore"
+        )
 
     def explanation(self) -> str:
         """Two sentences: what is decided and why, and what happens next."""

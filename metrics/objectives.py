@@ -104,6 +104,33 @@ class Breach:
     mended_us: int | None = None
 
 
+@dataclass(frozen=True)
+class StorageFailure:
+    """A storage failure of a large run: what it lost against the checkpoint interval, in µs.
+
+    `kind`: interruption, older checkpoint or failed test. None where it is not known.
+    """
+
+    job: str
+    at_us: int
+    kind: str
+    lost_us: int | None
+    interval_us: int | None
+    mended_us: int | None = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it is known if it broke the promise."""
+        return self.lost_us is not None and self.interval_us is not None
+
+    @property
+    def breach(self) -> Breach | None:
+        """The breach of the promise that it was, None where it was none or nobody knows."""
+        if self.lost_us is None or self.interval_us is None or self.lost_us <= self.interval_us:
+            return None
+        return Breach(self.job, self.at_us, self.lost_us, self.interval_us, self.mended_us)
+
+
 def standing(breaches: Sequence[Breach], start_us: int, end_us: int) -> list[Breach]:
     """The breaches dated in [start, end) that no restore test mended before its end."""
     return [

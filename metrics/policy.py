@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from string import Formatter
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -229,6 +230,60 @@ DEFAULT_CHARGES = (
 )
 
 
+PLACEHOLDERS = ("path", "job", "step")
+"""What the command of a restore test may be told, in braces."""
+
+
+class Checkpoints(_Section):
+    """How durability is proven: which checkpoints are restored, how often, where, how strictly.
+
+    `needs`: which missing state fails a test: none but weights, what a statistically sound resume
+    needs, or what a bit-exact one needs. `command`: the arguments that test a checkpoint elsewhere.
+    """
+
+    every_days: int = Field(default=7, ge=1, le=36_600)
+    older_within_days: int = Field(default=7, ge=0, le=36_600)
+    processes: int = Field(default=4, ge=0, le=1024)
+    bytes_per_s: int | None = Field(default=None, gt=0)
+    bytes_per_run: int | None = Field(default=None, gt=0)
+    nan_allowed: bool = False
+    manifest_required: bool = False
+    needs: Literal["weights", "sound", "exact"] = "weights"
+    largest_expansion: int = Field(default=100, ge=1)
+    command: tuple[str, ...] = ()
+    command_limit_s: Seconds = 86_400
+
+    @field_validator("command")
+    @classmethod
+    def _names_what_is_known(cls, command: tuple[str, ...]) -> tuple[str, ...]:
+        named = [name for part in command for name in _placeholders(part)]
+        for name in named:
+            if name not in PLACEHOLDERS:
+                known = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
+                raise ValueError(f"{{{name}}} means nothing; known are {known}")
+        if command and "path" not in named:
+            raise ValueError("names no {path}: it could not know which checkpoint to test")
+        return command
+
+    @property
+    def every_us(self) -> int:
+        """`every_days` in microseconds."""
+        return self.every_days * DAY_US
+
+    @property
+    def older_within_us(self) -> int:
+        """`older_within_days` in microseconds."""
+        return self.older_within_days * DAY_US
+
+
+def _placeholders(text: str) -> Iterator[str]:
+    for _, name, form, conversion in Formatter().parse(text):
+        if name is not None:
+            if form or conversion:
+                raise ValueError(f"{text}: write a placeholder as {{name}} alone")
+            yield name
+
+
 class Price(_Section):
     """What a GPU-hour costs, for people who decide by cost; never part of a budget."""
 
@@ -298,6 +353,7 @@ class Policy(_Section):
     price: Price = Price()
     planning: Planning = Planning()
     checks: Checks = Checks()
+    checkpoints: Checkpoints = Checkpoints()
     housekeeping: Housekeeping = Housekeeping()
     objectives: Annotated[tuple[Slo, ...], Field(exclude=True)] = ()
     """The SLO documents of the file; never a key of the policy document."""

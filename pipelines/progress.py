@@ -4,8 +4,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from rich import progress as rich_progress
-
 from pipelines import show
 from pipelines.defs.site import Report
 
@@ -15,16 +13,7 @@ class Progress(Report):
 
     def __init__(self) -> None:
         super().__init__()
-        console = show.console(stderr=True)
-        self._bar = rich_progress.Progress(
-            rich_progress.TextColumn("{task.description}"),
-            rich_progress.BarColumn(),
-            rich_progress.TextColumn("{task.fields[detail]}"),
-            rich_progress.TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._bar = show.progress_bar()
         self._task = self._bar.add_task("starting", total=None, detail="")
 
     def __enter__(self) -> Self:

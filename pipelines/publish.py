@@ -45,6 +45,8 @@ TABLES = (
     "wait_story",
     "checkpoints",
     "saves",
+    "saved_checkpoints",
+    "resumptions",
     "job_nodes",
     "findings",
     "quarantine",

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rich import progress as rich_progress
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -39,6 +40,20 @@ def console(stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     told = stream.isatty() or "COLUMNS" in os.environ
     return Console(stderr=stderr, highlight=False, width=None if told else _WIDE)
+
+
+def progress_bar() -> rich_progress.Progress:
+    """A bar on stderr that goes when it is done; nothing where stderr is no terminal."""
+    out = console(stderr=True)
+    return rich_progress.Progress(
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.TextColumn("{task.fields[detail]}"),
+        rich_progress.TimeElapsedColumn(),
+        console=out,
+        transient=True,
+        disable=not out.is_terminal,
+    )
 
 
 def duration(us: int | None) -> str:

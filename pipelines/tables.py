@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from answers import questions
 from answers.budgets import Report
+from answers.durability import Durability
 from answers.mart import Meta
 from metrics.budget import Budget, Unit
 from metrics.conventions import HOUR_US
@@ -256,6 +257,8 @@ def print_budgets(scope: Scope, found: list[Report]) -> None:
     for report in found:
         if report.series.measure == "goodput" and report.budget.amount.total:
             _print_goodput(report)
+        if proof := report.durability():
+            _print_durability(proof)
         if report.is_over_cautious:
             out.print(f"{report.series.slo}: hardly touched in 30 days; you may ship faster")
     adjusted = found[0].facts.adjustments if found else None
@@ -290,6 +293,24 @@ def _print_goodput(report: Report) -> None:
             f"an interruption every {duration(between)} of a job's wall-clock: each minute of"
             f" restart costs {cost * 100:.4f} % of goodput"
         )
+
+
+def _print_durability(found: Durability) -> None:
+    if not found.runs:
+        return
+    proven = sum(run.last_pass_us is not None for run in found.runs)
+    tests = found.passes + found.failures
+    known = "no restore was tested, so how often one fails is unknown"
+    if found.bound is not None:
+        known = (
+            f"{found.failures} of {tests} restore tests failed: at 95 % confidence one fails in"
+            f" less than {percent(found.bound)} of cases"
+        )
+    console().print(
+        f"checkpoint promise: {found.promise.value}; {proven} of {len(found.runs)} large runs"
+        f" proven by a restore; {known}",
+        markup=False,
+    )
 
 
 def _left(budget: Budget) -> str:

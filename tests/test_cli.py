@@ -62,6 +62,16 @@ COMMANDS = {
         "--home",
         "--format",
     },
+    "manifest": {
+        "path",
+        "--step",
+        "--job",
+        "--code-version",
+        "--data-version",
+        "--ranks",
+        "--holds",
+    },
+    "restore-test": {"target", "--step", "--no-refresh", "--home", "--format"},
     "rules": {"--home"},
     "preview": {"--change", "--nodes", "--minutes", "--at", "--home", "--format"},
     "plan-checkpoint": {

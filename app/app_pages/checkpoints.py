@@ -2,62 +2,153 @@
 
 import streamlit as st
 
+from answers.durability import Durability, Run
 from app import address, format, frame
+from app.frame import View
 from app.views import runs
+from metrics.durability import Promise
+from metrics.objectives import StorageFailure
+
+SHOWN = 200  # rows of a table
+
+
+def sentence(found: Durability) -> str:
+    """What broke, and what is known of the chance that a restore fails."""
+    broken = [run for run in found.runs if run.promise is Promise.BROKEN]
+    said = (
+        f"**{format.plural(len(broken), 'run')}** lost more than one checkpoint interval to a"
+        " storage failure in these 30 days (the promise is none), and the newest checkpoint has not"
+        " been restored since. "
+        if broken
+        else "No promise is broken. "
+    )
+    tests = found.passes + found.failures
+    if found.bound is None:
+        return said + "No restore was tested, so the chance that one fails is unknown."
+    return said + (
+        f"Of {format.plural(tests, 'restore test')} **{format.count(found.failures)}** failed: at"
+        f" 95 % confidence a restore fails in less than **{format.percent(found.bound)}** of cases."
+    )
+
+
+def promise(run: Run) -> str:
+    """A run's promise in words."""
+    return "broken, mended" if run.is_broken_and_mended else run.promise.value
+
+
+def line(seen: View, row: runs.Saved) -> dict[str, str | int]:
+    """A run's line of the table."""
+    run, newest_us = row.run, row.newest_us
+    return {
+        "Run": run.job,
+        "Promise": promise(run),
+        "Last pass (newest)": "none"
+        if run.last_pass_us is None
+        else format.moment(run.last_pass_us, seen.zone),
+        "Age": "no proof" if run.age_us is None else format.duration(run.age_us),
+        "Proven checkpoints": f"{format.count(run.tested_steps)} of"
+        f" {format.count(run.completed_steps)}",
+        "Tests passed": run.passes,
+        "failed": run.failures,
+        "Restores fail below (95 %)": format.percent(run.bound),
+        "Storage failures": len(run.storage_failures),
+        "Saves that failed": row.failed,
+        "Newest": "none"
+        if newest_us is None
+        else f"{format.duration(max(0, seen.shown_us - newest_us))} old",
+        "Interval promised": format.duration(row.interval_us),
+        "measured": format.duration(row.measured_us),
+    }
+
+
+def show_runs(seen: View, rows: list[runs.Saved]) -> None:
+    """The proof of each run."""
+    st.header("Proof, by run", anchor=False)
+    st.caption(
+        "Broken promises first, then runs without a proof, then the oldest proofs. A run is proven"
+        " by restoring the checkpoint that is its newest at that time."
+    )
+    frame.table([line(seen, row) for row in rows[:SHOWN]])
+    if len(rows) > SHOWN:
+        st.caption(f"and {format.plural(len(rows) - SHOWN, 'run')} more, all better proven")
+    links = [
+        f"[{row.run.job}]({address.link('job', job=row.run.job)})"
+        for row in rows
+        if row.run.promise is Promise.BROKEN
+    ]
+    if links:
+        st.markdown("Open one that broke it: " + ", ".join(links[:8]))
+    st.caption("Prove one now: `headway restore-test JOB`.")
+
+
+def verdict(failure: StorageFailure) -> str:
+    """Whether a storage failure broke the promise."""
+    if not failure.is_judged:
+        return "unknown"
+    if failure.breach is None:
+        return "within the interval"
+    return "broken, not mended" if failure.mended_us is None else "broken, mended"
+
+
+def show_failures(seen: View, found: Durability) -> None:
+    """What the storage did, and what it cost."""
+    st.header("Storage failures", anchor=False)
+    st.caption(
+        "Interruptions with that cause; attempts that took up an older checkpoint than the newest"
+        " though nobody asked; failed tests of the newest, by what a restart then would have lost."
+    )
+    failures = sorted(
+        (failure for run in found.runs for failure in run.storage_failures),
+        key=lambda failure: -failure.at_us,
+    )
+    frame.table(
+        [
+            {
+                "Run": failure.job,
+                "When": format.moment(failure.at_us, seen.zone),
+                "What": failure.kind,
+                "Lost": format.duration(failure.lost_us),
+                "Interval": format.duration(failure.interval_us),
+                "Promise": verdict(failure),
+            }
+            for failure in failures[:SHOWN]
+        ]
+    )
+
+
+def show_tests(seen: View) -> None:
+    """The newest verdicts, with what failed."""
+    st.header("Restore tests", anchor=False)
+    tests = seen.published.ask(runs.restore_tests, seen.scope, seen.shown_us)
+    frame.table(
+        [
+            {
+                "Run": test["job"],
+                "Step": test["step"],
+                "When": format.moment(test["ts_us"], seen.zone),
+                "Result": test["result"],
+                "Newest then": "yes" if test["is_newest"] else "no",
+                "Took": format.duration(test["duration_us"]),
+                "Details": test["detail"] or test["checks"] or "none recorded",
+            }
+            for test in tests[:SHOWN]
+        ]
+    )
 
 
 def page() -> None:
     """The page."""
     seen = frame.view()
-    rows = seen.published.ask(runs.checkpoints, seen.scope, seen.shown_us)
+    found, rows = seen.published.ask(runs.checkpoints, seen.scope, seen.shown_us)
     if not rows:
         frame.head(seen, "No large run in these 30 days", "So there is no checkpoint to prove.")
         return
-    proven = sum(row["proven_us"] is not None for row in rows)
-    broken = [row for row in rows if row["broken"]]
-    frame.head(
-        seen,
-        f"{proven} of {len(rows)} runs are proven by a restore",
-        f"**{len(broken)}** lost more than one checkpoint interval to a storage failure in these 30"
-        f" days (the promise is none); {sum(row['unmended'] for row in broken)} of them have not"
-        " had a passing restore test of their newest checkpoint since."
-        if broken
-        else "No run lost more than one checkpoint interval to a storage failure.",
-    )
-    st.header("Proof, by run", anchor=False)
-    st.caption("Runs without any proof first, then those that a broken promise holds, then by age.")
-    frame.table(
-        [
-            {
-                "Run": row["job"],
-                "Promise": "broken"
-                if row["unmended"]
-                else "broken, mended"
-                if row["broken"]
-                else "kept",
-                "Proven": "not yet"
-                if row["proven_us"] is None
-                else format.moment(row["proven_us"], seen.zone),
-                "Restore tests passed": row["passed"],
-                "failed": row["refused"],
-                "Checkpoints": row["completed"],
-                "that failed": row["failed"],
-                "Newest": "none"
-                if row["newest_us"] is None
-                else f"{format.duration(max(0, seen.shown_us - row['newest_us']))} old",
-                "Interval": format.duration(row["interval_us"]),
-            }
-            for row in rows[:200]
-        ]
-    )
-    links = [f"[{row['job']}]({address.link('job', job=row['job'])})" for row in broken[:8]]
-    if links:
-        st.markdown("Open one that broke it: " + ", ".join(links))
-    st.header("What comes next here", anchor=False)
-    st.caption(
-        "The curve of saving against work done again, and the advised interval, are not computed"
-        " yet: this page shows recorded facts only."
-    )
+    proven = sum(run.last_pass_us is not None for run in found.runs)
+    title = f"{proven} of {format.plural(len(rows), 'run')} proven by a restore"
+    frame.head(seen, title, sentence(found))
+    show_runs(seen, rows)
+    show_failures(seen, found)
+    show_tests(seen)
 
 
 page()

@@ -1,40 +1,59 @@
 """Large runs and their checkpoints."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from answers import detail
-from answers.budgets import Moment
+from answers.durability import Durability, Run, durability
 from answers.facts import Facts
-from metrics.objectives import standing
 from metrics.scope import Scope
 
 
-def checkpoints(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
-    """Each large run of the window, whether it kept the promise, and what proves it."""
-    moment = Moment.of(facts, as_of_us)
-    names = facts.large_runs(scope, moment.end_us)
-    unmended = {b.job for b in standing(facts.breaches, moment.start_us, moment.end_us)}
-    broken = {b.job for b in facts.breaches if moment.start_us <= b.at_us < moment.end_us}
+@dataclass(frozen=True)
+class Saved:
+    """A run's proof beside what it saved; times in µs, None where nothing is on record."""
+
+    run: Run
+    failed: int
+    newest_us: int | None
+    interval_us: int | None
+    measured_us: int | None
+
+
+def checkpoints(facts: Facts, scope: Scope, as_of_us: int) -> tuple[Durability, list[Saved]]:
+    """The promise of a scope, and each large run of the window, least proven first."""
+    found = durability(facts, scope, as_of_us)
     known = {row["job"]: row for row in detail.checkpoints(facts)}
-    found = [
-        _run(facts, name, known.get(name, {}))
-        | {"broken": name in broken, "unmended": name in unmended}
-        for name in names
+    measured = _measured(facts, as_of_us)
+    return found, [
+        Saved(
+            run,
+            known.get(run.job, {}).get("failed", 0),
+            known.get(run.job, {}).get("newest_us"),
+            facts.jobs[run.job]["checkpoint_interval_us"],
+            measured.get(run.job),
+        )
+        for run in found.runs
     ]
-    return sorted(
-        found,
-        key=lambda row: (row["proven_us"] is not None, not row["unmended"], row["newest_us"] or 0),
+
+
+def _measured(facts: Facts, as_of_us: int) -> dict[str, int]:
+    """The lower median of the times between completed checkpoints within attempts, by job."""
+    rows = facts.mart.rows(
+        "select job, quantile_disc(gap_us, 0.5) as us from ("
+        "  select job, ts_us - lag(ts_us) over (partition by job, attempt order by ts_us) as gap_us"
+        "  from saved_checkpoints where ts_us <= ?)"
+        " where gap_us is not null group by job",
+        [as_of_us],
     )
+    return {row["job"]: row["us"] for row in rows}
 
 
-def _run(facts: Facts, name: str, saved: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "job": name,
-        "completed": saved.get("completed", 0),
-        "failed": saved.get("failed", 0),
-        "passed": saved.get("passed", 0),
-        "refused": saved.get("refused", 0),
-        "newest_us": saved.get("newest_us"),
-        "proven_us": saved.get("proven_us"),
-        "interval_us": facts.jobs[name]["checkpoint_interval_us"],
-    }
+def restore_tests(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
+    """Verdicts of the scope up to a moment, the newest first."""
+    found = [
+        test
+        for test in facts.restore_tests
+        if test["ts_us"] <= as_of_us and facts.in_scope(test["job"], scope)
+    ]
+    return found[::-1]

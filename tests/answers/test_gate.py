@@ -210,6 +210,23 @@ def test_a_broken_promise_is_mended_by_restoring_the_newest_checkpoint(
     assert ask(home, hours=150)["decision"] == decision
 
 
+@pytest.mark.parametrize(
+    ("tests", "decision"),
+    [
+        ((), "allow"),
+        (((90, 70, "fail"),), "deny"),
+        (((90, 45, "fail"),), "allow"),
+        (((90, 70, "fail"), (91, 70, "pass")), "allow"),
+    ],
+    ids=["none", "the newest", "an older one", "mended"],
+)
+def test_a_failed_restore_test_of_the_newest_breaks_the_promise_until_one_passes(
+    tmp_path: Path, tests: tuple[tuple[float, int, str], ...], decision: str
+) -> None:
+    # At hour 90 a restart would go back to hour 45; 5 h are promised.
+    assert ask(storage_failure(0, tests).publish(tmp_path), hours=150)["decision"] == decision
+
+
 def test_a_freeze_by_unexplained_time_alone_says_so_and_names_the_jobs(tmp_path: Path) -> None:
     fleet = Fleet()
     fleet.submit(0)

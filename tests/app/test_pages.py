@@ -239,3 +239,48 @@ def test_a_role_that_may_not_decide_is_told_so(
     run = entered(open_page("decisions", home=home), "a fire drill")
     assert "may write notes only" in said(run)
     assert Journal(Home.at(home)).entries() == []
+
+
+def test_checkpoints_tell_the_proof_of_each_run_and_what_the_storage_cost(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    hour, day_s = 3_600_000_000, 86_400
+    at = harness.RECENT_US
+    records: list[dict[str, Any]] = []
+    for job in ("lost", "proven"):
+        about = {"job": job, "tier": "standard", "gpus": 8, "checkpoint_interval_us": 5 * hour}
+        length = {"expected_duration_us": 2 * day_s * S}
+        records += [
+            {"event": "job_submitted", "ts_us": at, **about, **length},
+            {"event": "resources_allocated", "ts_us": at, "job": job, "attempt": 0},
+        ]
+    saved = {"event": "checkpoint_completed", "attempt": 0}
+    records += [
+        saved | {"ts_us": at + 4 * hour, "job": "lost", "step": 4},
+        saved | {"ts_us": at + 8 * hour, "job": "lost", "step": 8},
+        saved | {"ts_us": at + 8 * hour, "job": "proven", "step": 8},
+        {"event": "interruption", "ts_us": at + 10 * hour, "job": "lost", "attempt": 0}
+        | {"cause": "storage"},
+        {"event": "restore_test", "ts_us": at + 9 * hour, "job": "proven", "step": 8}
+        | {"result": "pass", "duration_us": 30 * S},
+    ]
+    steps = [
+        {"job": job, "attempt": 0, "step": n, "ts_us": at + n * hour, "duration_us": hour}
+        for job in ("lost", "proven")
+        for n in range(1, 11)
+    ]
+    # It goes on after step 4: six hours of work again, five were promised.
+    again = {"job": "lost", "attempt": 1, "duration_us": hour}
+    steps += [again | {"step": n, "ts_us": at + (n + 7) * hour} for n in range(5, 9)]
+    run = open_page("checkpoints", home=ingest(tmp_path, records, steps))
+    assert not run.exception
+    assert "1 of 2 runs proven by a restore" in said(run)
+    assert "in less than **95.0 %** of cases" in said(run)  # one pass: 1 − 0.05
+    proof, failures, tests = (frame.value for frame in run.dataframe)
+    assert list(proof["Promise"]) == ["broken", "kept"]
+    assert list(proof["Proven checkpoints"]) == ["0 of 2", "1 of 1"]
+    assert list(proof["measured"]) == ["4 h", "unknown"]
+    assert list(failures["What"]) == ["interruption"]
+    assert list(failures["Lost"]) == ["6 h"]
+    assert list(failures["Promise"]) == ["broken, not mended"]
+    assert list(tests["Result"]) == ["pass"]

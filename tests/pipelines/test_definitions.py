@@ -72,18 +72,22 @@ JOBS = sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.st
 
 def test_the_definitions_load_with_their_sensor_schedules_and_freshness() -> None:
     dg.Definitions.validate_loadable(defs)
-    assert JOBS == ["housekeeping", "refresh", "weekly_review_job"]
+    assert JOBS == ["housekeeping", "refresh", "restore_tests_job", "weekly_review_job"]
     repository = defs.get_repository_def()
     assert [sensor.name for sensor in repository.sensor_defs] == ["inbox"]
     crons = {schedule.name: schedule.cron_schedule for schedule in repository.schedule_defs}
     assert crons == {
         "hourly_refresh": "5 * * * *",
         "daily_housekeeping": "35 2 * * *",
+        "daily_restore_tests": "15 3 * * *",
         "every_monday": "0 6 * * 1",
     }
     (mart,) = defs.resolve_asset_graph().get_all_asset_keys() & {dg.AssetKey("mart")}
     assert defs.resolve_asset_graph().get(mart).freshness_policy is not None
 
+
+READERS = ("restore_tests_job", "weekly_review_job")
+"""They read what was published."""
 
 _EXECUTE = ("-m", "dagster", "job", "execute", "-m", "pipelines.definitions", "-j")
 
@@ -91,8 +95,8 @@ _EXECUTE = ("-m", "dagster", "job", "execute", "-m", "pipelines.definitions", "-
 @pytest.mark.parametrize("job", JOBS)
 def test_every_job_runs_from_the_command_line(home: Home, job: str) -> None:
     dagster = dagster_home.prepare(home)
-    if job == "weekly_review_job":
-        assert run_job(home).success  # it reads what was published
+    if job in READERS:
+        assert run_job(home).success
     done = subprocess.run(
         [sys.executable, *_EXECUTE, job],
         env=os.environ | {"HEADWAY_HOME": str(home.root), "DAGSTER_HOME": str(dagster)},

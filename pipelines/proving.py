@@ -1,0 +1,226 @@
+"""The commands that prove checkpoints: manifest and restore-test."""
+
+import random
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Self
+
+import typer
+
+from answers.clock import now_us
+from answers.home import Home
+from answers.mart import open_mart
+from metrics.documents import closest
+from metrics.errors import NothingPublished, UsageError
+from pipelines import show
+from pipelines.checkpoints import resume
+from pipelines.checkpoints.choosing import Saved, chosen
+from pipelines.checkpoints.layout import Layout
+from pipelines.checkpoints.manifest import write_manifest
+from pipelines.checkpoints.prove import Watch, prove
+from pipelines.checkpoints.reading import Outcome
+from pipelines.checkpoints.recording import record
+from pipelines.checkpoints.testing import prove_saved, was_deleted
+from pipelines.checkpoints.verdicts import Damage
+from pipelines.options import FormatOption, HomeOption
+from pipelines.show import Format
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the command line these commands."""
+    app.command("manifest")(manifest)
+    app.command("restore-test")(restore_test)
+
+
+def manifest(
+    path: Annotated[Path, typer.Argument(help="A checkpoint: its directory, or its only file.")],
+    step: Annotated[
+        int | None, typer.Option("--step", min=0, help="The last step that it contains.")
+    ] = None,
+    job: Annotated[str | None, typer.Option("--job", help="The job that saved it.")] = None,
+    code_version: Annotated[
+        str | None, typer.Option("--code-version", help="The code that saved it.")
+    ] = None,
+    data_version: Annotated[
+        str | None, typer.Option("--data-version", help="The data that it was trained on.")
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", min=1, help="How many ranks have RNG states in it.")
+    ] = None,
+    holds: Annotated[
+        list[str] | None,
+        typer.Option("--holds", help="State that is in it under a name of your own; repeatable."),
+    ] = None,
+) -> None:
+    """Write a checkpoint's manifest, last of all: each file's size and SHA-256, synced to disk."""
+    if not path.exists():
+        raise UsageError(f"{path}: no such file or directory")
+    for name in holds or ():
+        if name not in resume.NAMES:
+            known = ", ".join(resume.NAMES)
+            raise UsageError(f"--holds {name}: not one of {known}{closest(name, resume.NAMES)}")
+    about: dict[str, object] = {
+        "step": step,
+        "job": job,
+        "code_version": code_version,
+        "data_version": data_version,
+        "ranks": ranks,
+        "holds": tuple(holds or ()),
+    }
+    with _Bar() as bar:
+        bar.begin(_size(path))
+        place, written = write_manifest(path, about, bar.advance)
+    size = sum(covered.bytes for covered in written.files.values())
+    shown = path / place.name if path.is_dir() else place
+    print(f"{shown}: {len(written.files):,} files, {size:,} bytes")
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return Layout.of(path).bytes
+    except Damage:  # told where it is read
+        return None
+
+
+def restore_test(
+    target: Annotated[
+        str, typer.Argument(metavar="JOB|PATH", help="A job's id, or a checkpoint's path.")
+    ],
+    step: Annotated[
+        int | None,
+        typer.Option("--step", min=0, help="Of a path: the step that was marked complete."),
+    ] = None,
+    refresh: Annotated[
+        bool,
+        typer.Option("--refresh/--no-refresh", help="Of a job: count the verdicts right away."),
+    ] = True,
+    home: HomeOption = None,
+    how: FormatOption = Format.TABLE,
+) -> None:
+    """Restore a checkpoint and check all that is in it. Exit code 0 pass, 1 fail.
+
+    Of a job: its newest complete checkpoint and an older one; each is a restore_test event.
+    """
+    site = Home.at(home)
+    if step is not None or target.startswith(("/", ".")) or Path(target).exists():
+        answer = _test_path(site, Path(target), step)
+    else:
+        answer = _test_job(site, target, refresh)
+    if how is Format.JSON:
+        show.print_json(answer)
+    elif how is Format.TABLE:
+        _print(answer)
+    else:
+        show.print_rows(answer["checks"], ("step", "name", "result", "detail"), how)
+    raise typer.Exit(0 if answer["result"] == "pass" else 1)
+
+
+def _test_path(site: Home, path: Path, step: int | None) -> dict[str, Any]:
+    # Where a step was marked complete, that nothing is there is a verdict.
+    if step is None and not path.exists():
+        raise UsageError(f"{path}: no such file or directory")
+    rules = site.policy().checkpoints
+    with _Bar() as bar:
+        return prove(path, rules, step, watch=bar).as_json()
+
+
+def _test_job(site: Home, job: str, refresh: bool) -> dict[str, Any]:
+    rules = site.policy().checkpoints
+    try:
+        with open_mart(site) as mart:
+            saved = chosen(mart, job, rules, random.Random())
+    except NothingPublished as e:
+        raise UsageError(f"{job}: no such path here, and no job is known: {e}") from e
+    answers, files = [], []
+    for checkpoint in saved:
+        answer = _tested(site, checkpoint)
+        if not was_deleted(checkpoint, answer):
+            answers.append(answer)
+            files.append(record(site, checkpoint, answer, now_us()))
+    if refresh:
+        _ingest(site, files)
+    failed = any(answer["result"] == "fail" for answer in answers)
+    return {
+        "result": "fail" if failed else "pass",
+        "job": job,
+        "checks": [
+            {"step": answer["step"]} | check for answer in answers for check in answer["checks"]
+        ],
+        "bytes": sum(answer["bytes"] for answer in answers),
+        "seconds": round(sum(answer["seconds"] for answer in answers), 3),
+        "checkpoints": answers,
+        "recorded": [str(file) for file in files],
+    }
+
+
+def _tested(site: Home, saved: Saved) -> dict[str, Any]:
+    with _Bar() as bar:
+        answer = prove_saved(saved, site.policy().checkpoints, bar)
+    return answer | {"step": saved.step, "is_newest": saved.is_newest}
+
+
+def _ingest(site: Home, files: list[Path]) -> None:
+    from pipelines.progress import Progress
+    from pipelines.run import Ingestion, run
+
+    with Progress() as progress:
+        run(site, progress, Ingestion(files))
+
+
+def _print(answer: dict[str, Any]) -> None:
+    told = answer.get("checkpoints", [answer])
+    for one in told:
+        title = f"Restore test of {one['path']}"
+        if one["step"] is not None:
+            title += f", step {one['step']}"
+        rows = [[c["name"], c["result"], c["detail"]] for c in one["checks"]]
+        show.print_table(title, ("check", "result", "~detail"), rows)
+    out = show.console()
+    speed = answer["bytes"] / answer["seconds"] / 1e6 if answer["seconds"] else 0
+    out.print(
+        f"{answer['result']}: {answer['bytes']:,} bytes in {answer['seconds']:.1f} s"
+        f" ({speed:,.3g} MB/s)",
+        style="bold green" if answer["result"] == "pass" else "bold red",
+        markup=False,
+    )
+    if "recorded" in answer:
+        out.print(f"recorded as {len(answer['recorded'])} restore_test events", style="dim")
+
+
+class _Bar(Watch):
+    """A bar of the bytes read."""
+
+    def __init__(self) -> None:
+        self._bar = show.progress_bar()
+        self._task = self._bar.add_task("reading", total=None, detail="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def begin(self, total: int | None) -> None:
+        """A bar as long as all the bytes."""
+        self._bar.update(self._task, total=total)
+
+    def advance(self, size: int, file: str) -> None:
+        """So many bytes of a file were read."""
+        self._bar.update(self._task, advance=size, detail=file)
+
+    def files_found(self, layout: Layout) -> None:
+        """Begin a bar as long as all files."""
+        try:
+            self.begin(layout.bytes)
+        except Damage:  # told where it is read
+            self.begin(None)
+
+    def file_done(self, outcome: Outcome) -> None:
+        """Move it by one file."""
+        self.advance(outcome.bytes, outcome.file)
