@@ -58,6 +58,8 @@ def line(seen: View, row: runs.Saved) -> dict[str, str | int]:
         else f"{format.duration(max(0, seen.shown_us - newest_us))} old",
         "Interval promised": format.duration(row.interval_us),
         "measured": format.duration(row.measured_us),
+        "advised": format.duration(row.advised_us),
+        "Well chosen": {True: "yes", False: "no", None: format.UNKNOWN}[row.is_well_chosen],
     }
 
 
@@ -66,7 +68,8 @@ def show_runs(seen: View, rows: list[runs.Saved]) -> None:
     st.header("Proof, by run", anchor=False)
     st.caption(
         "Broken promises first, then runs without a proof, then the oldest proofs. A run is proven"
-        " by restoring the checkpoint that is its newest at that time."
+        " by restoring the checkpoint that is its newest at that time. Advised is the interval that"
+        " its own saves and failures ask for; My job has the curve."
     )
     frame.table([line(seen, row) for row in rows[:SHOWN]])
     if len(rows) > SHOWN:

@@ -6,6 +6,8 @@ from typing import Any
 from answers import detail
 from answers.durability import Durability, Run, durability
 from answers.facts import Facts
+from answers.planning.measured import advised
+from metrics.budget import window_end_us
 from metrics.scope import Scope
 
 
@@ -18,6 +20,10 @@ class Saved:
     newest_us: int | None
     interval_us: int | None
     measured_us: int | None
+    advised_us: int | None
+    """The interval that its own costs and failures ask for (see metrics.checkpointing)."""
+    is_well_chosen: bool | None
+    """Whether the interval in force costs hardly more than the advised one."""
 
 
 def checkpoints(facts: Facts, scope: Scope, as_of_us: int) -> tuple[Durability, list[Saved]]:
@@ -25,6 +31,7 @@ def checkpoints(facts: Facts, scope: Scope, as_of_us: int) -> tuple[Durability, 
     found = durability(facts, scope, as_of_us)
     known = {row["job"]: row for row in detail.checkpoints(facts)}
     measured = _measured(facts, as_of_us)
+    advice = {row["job"]: row for row in advised(facts, scope, window_end_us(as_of_us))}
     return found, [
         Saved(
             run,
@@ -32,6 +39,8 @@ def checkpoints(facts: Facts, scope: Scope, as_of_us: int) -> tuple[Durability, 
             known.get(run.job, {}).get("newest_us"),
             facts.jobs[run.job]["checkpoint_interval_us"],
             measured.get(run.job),
+            advice.get(run.job, {}).get("advised_us"),
+            advice.get(run.job, {}).get("within"),
         )
         for run in found.runs
     ]
