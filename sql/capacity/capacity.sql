@@ -1,4 +1,9 @@
--- Grain: (cluster, work hour, category, component, tenant), rows of more than 0 GPU-µs.
+-- Grain: (cluster, work hour, category, component, tenant), rows of more than 0 GPU-µs. The states of
+-- nodes are the categories, and component is node; but
+--   allocated and unknown  is what the ledger says of the job that holds the GPUs; else component is
+--                          no_record (allocated) or node (unknown)
+--   backfill and draining  have as component the ledger's category of the job that still holds them
+--   idle                   is stranded as far as a job that fits waits (see stranded)
 with free as (
   select cluster, hour_us, state, sum((end_us - start_us)::hugeint * gpus)::hugeint as gpu_us
   from free_segments group by all
@@ -9,7 +14,10 @@ claimed as (
   select cluster, hour_us, 'idle', gpu_us from stranded
 ),
 parts as (
-  select h.cluster, h.hour_us, h.category, h.component, p.tenant, h.gpu_us
+  select h.cluster, h.hour_us,
+    case when h.state in ('backfill', 'draining') then h.state else h.category end as category,
+    case when h.state in ('backfill', 'draining') then h.category else h.component end as component,
+    p.tenant, h.gpu_us
   from held_hours h
   join (select job_id, any_value(tenant) as tenant from job_points group by job_id) p using (job_id)
   union all

@@ -19,7 +19,7 @@ spans as (
 ),
 held as (
   select s.cluster, s.node, s.hour_us, s.start_us, sum(h.gpus) as wanted_gpus,
-    list({job_id: h.job_id, gpus: h.gpus} order by h.since_us, j.job) as holders
+    list({job_id: h.job_id, gpus: h.gpus} order by h.since_us desc, j.job) as holders
   from spans s
   join node_holds h on h.cluster = s.cluster and h.node = s.node and h.hour_us = s.hour_us
     and h.start_us < s.end_us and s.start_us < h.end_us
