@@ -272,6 +272,8 @@ class Policy(_Section):
     decisions: Decisions = Decisions()
     alerts: tuple[AlertWindow, ...] = DEFAULT_ALERTS
     price: Price = Price()
+    shares: dict[str, Annotated[int, Field(ge=0, le=10**9)]] = {}
+    """GPUs that each tenant is guaranteed."""
     checks: Checks = Checks()
     housekeeping: Housekeeping = Housekeeping()
     objectives: Annotated[tuple[Slo, ...], Field(exclude=True)] = ()

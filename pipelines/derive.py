@@ -245,7 +245,7 @@ class Derivation:
         self._replace_jobs("wait_parts", sql.read("marts/wait_parts"))
 
     def capacity(self) -> None:
-        """What the installed GPUs did in the hours that nodes, jobs, their ledger or as_of touch."""
+        """What the installed GPUs did, in the hours that nodes, jobs or as_of touch."""
         con = self.con
         self._temp("work_nodes", folder="capacity")
         self._temp("node_points", into="fresh_node_points", folder="capacity")

@@ -62,6 +62,8 @@ COMMANDS = {
         "--home",
         "--format",
     },
+    "capacity": {"--scope", "--hours", "--days", "--as-of", "--home", "--format"},
+    "shares": {"--hours", "--days", "--as-of", "--home", "--format"},
     "rules": {"--home"},
     "preview": {"--change", "--nodes", "--minutes", "--at", "--home", "--format"},
     "serve": {"--port", "--host", "--home"},

@@ -17,7 +17,8 @@ with phases as (
   select job_id, until_us, 'none' from walls where wall_start_us is null and not unended
 ),
 allocations as (
-  select job_id, ts_us as at_us, arg_max({nodes: nodes, gpus: gpus}, record_key) as allocation
+  select job_id, ts_us as at_us, arg_max({nodes: nodes, gpus: gpus}, (attempt, record_key))
+    as allocation
   from seen_events where event = 'resources_allocated' group by job_id, ts_us
 ),
 holds as (

@@ -58,6 +58,7 @@ def test_every_asset_says_its_rows_seconds_and_how_far_its_data_reach(home: Home
         "segments",
         "ledger",
         "goodput",
+        "capacity",
         "restarts",
         "queue_waits",
         "mart",
