@@ -2,8 +2,8 @@
 
 A tenant borrows what it uses beyond its guarantee. What it leaves unused of its guarantee is lent
 as far as others borrow in that time; where several could lend, in proportion to what they leave,
-whole microseconds by the largest remainder. So what is lent is never more than what is borrowed; the rest
-of what is borrowed are GPUs that nobody is guaranteed.
+whole microseconds by the largest remainder. So what is lent is never more than what is borrowed;
+the rest of what is borrowed are GPUs that nobody is guaranteed.
 """
 
 from collections.abc import Mapping
