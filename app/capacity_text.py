@@ -6,7 +6,7 @@ from typing import Any
 
 from app import format
 from app.palette import BY_ID, COMPONENT_LABELS, GROUP_LABELS, STATE_LABELS, label
-from metrics.capacity import GROUPS, NODE, Spent, cost, rounded
+from metrics.capacity import DELIBERATE, GROUPS, NODE, Spent, cost, rounded
 from metrics.policy import Price
 
 Rows = list[dict[str, str]]
@@ -31,18 +31,26 @@ def groups(spent: Spent, price: Price, before: Spent | None = None) -> Rows:
     names = [group for group in GROUPS if group in now or group in then]
     money = _money([now.get(group, 0) for group in names], price)
     lines = [(GROUP_LABELS[n], now.get(n, 0), then.get(n, 0)) for n in names]
+    kinds = [_kind(group) for group in names] + [""]
     lines.append(("Installed", spent.installed, before.installed if before else 0))
     money += _money([spent.installed], price)
     return [
         {
             "What": said,
+            "Gap": kind,
             "GPU time": format.gpu_hours(gpu_us),
             "Of installed": format.percent(spent.share(gpu_us)),
         }
         | ({"Week before": format.percent(before.share(old_us))} if before else {})
         | ({"Cost": amount} if price.per_gpu_hour else {})
-        for (said, gpu_us, old_us), amount in zip(lines, money, strict=True)
+        for (said, gpu_us, old_us), kind, amount in zip(lines, kinds, money, strict=True)
     ]
+
+
+def _kind(group: str) -> str:
+    if group == "useful":
+        return "none: busy"
+    return "on purpose" if group in DELIBERATE else "the rest"
 
 
 def rows(spent: Spent, price: Price) -> Rows:

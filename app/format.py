@@ -146,4 +146,4 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 def money(amount: Fraction, price: Price) -> str:
     """An amount of the policy's currency in whole units: $119,440."""
     sign = {"USD": "$", "EUR": "€", "GBP": "£"}.get(price.currency, f"{price.currency} ")
-    return f"{sign}{count(round(amount))}"
+    return f"{sign}{round(amount):,}".replace("-", "−")
