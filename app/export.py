@@ -14,6 +14,7 @@ from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
 from app import capacity_text, format, review_text
+from app.charts import area
 from app.charts.base import Drawing
 from app.palette import LIGHT
 from app.views import home, review
@@ -123,10 +124,13 @@ def document(facts: Facts, rulings: Rulings, scope: Scope, week: str) -> Documen
 
 def _capacity(made: Document, found: review.Review, price: Price) -> None:
     if found.capacity is not None:
-        spent, before = found.capacity
+        week, before = found.capacity
         made.heading("Capacity")
-        made.text(capacity_text.sentence(spent, price).replace("**", ""))
-        made.table(capacity_text.groups(spent, price, before), "None.")
+        made.text(capacity_text.sentence(week.spent, price).replace("**", ""))
+        made.chart(
+            f"{found.week.name}-capacity", area.drawing(week.bins, "light", "Installed GPUs")
+        )
+        made.table(capacity_text.groups(week.spent, price, before), "None.")
 
 
 def _budget(made: Document, facts: Facts, found: review.Review) -> None:

@@ -5,14 +5,34 @@ import streamlit as st
 from app import capacity_text, format, frame
 from app.charts import area
 from app.frame import View
-from app.palette import GROUP_LABELS
+from app.palette import GROUP_LABELS, THEMES
 from app.views import capacity, spans
 from metrics.capacity import GROUPS
+
+
+def show_keys(seen: View, found: capacity.Capacity) -> None:
+    """What the colours mean, where the chart is too narrow to say it beside them."""
+    theme = THEMES[seen.theme]
+    keys = []
+    for group in found.spent.by_group:
+        color, fill, _ = area.paint(group, theme)
+        fill_percent = round(fill * 100)
+        keys.append(
+            f'<span style="white-space:nowrap"><span style="display:inline-block;width:.7em;'
+            f"height:.7em;border:1px solid {color};background:color-mix(in srgb, {color}"
+            f' {fill_percent}%, transparent)"></span> {GROUP_LABELS[group]}</span>'
+        )
+    st.html(
+        "<style>.capacity-keys{display:flex;flex-wrap:wrap;gap:.2rem 1rem;font-size:.85rem}"
+        f"@media (min-width:{area.KEYS_BELOW}px){{.capacity-keys{{display:none}}}}</style>"
+        f'<div class="capacity-keys">{"".join(keys)}</div>'
+    )
 
 
 def show_course(seen: View, found: capacity.Capacity) -> None:
     """What is installed over time, and the table behind it."""
     st.header("Installed GPUs, by what they did", anchor=False)
+    show_keys(seen, found)
     frame.show(area.drawing(found.bins, seen.theme, "Installed GPUs"), key="area")
     frame.numbers(
         [

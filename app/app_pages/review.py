@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import address, capacity_text, frame, review_text, writing
+from app.charts import area
 from app.frame import View
 from app.views import home, review
 
@@ -36,11 +37,12 @@ def show_capacity(seen: View, found: review.Review) -> None:
     """What the installed GPUs did, against last week."""
     if found.capacity is None:
         return
-    spent, before = found.capacity
+    week, before = found.capacity
     price = seen.published.policy.price
     st.header("Capacity", anchor=False)
-    st.markdown(capacity_text.sentence(spent, price))
-    frame.table(capacity_text.groups(spent, price, before))
+    st.markdown(capacity_text.sentence(week.spent, price))
+    frame.show(area.drawing(week.bins, seen.theme, "Installed GPUs"), key="week-capacity")
+    frame.table(capacity_text.groups(week.spent, price, before))
 
 
 def page() -> None:

@@ -16,6 +16,8 @@ from metrics.capacity import GROUPS
 HEIGHT = 340
 LABELS = 190
 """Room for the labels to the right, in pixels."""
+KEYS_BELOW = 680
+"""Windows narrower than this, in pixels, have no room for labels beside the chart."""
 LABEL_GAP = 19
 """The least distance between two labels, in pixels."""
 RESERVE_FILL, IDLE_FILL = 0.28, 0.35

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from answers import budgets, detail
-from answers import capacity as ledger
 from answers.budgets import Report
 from answers.facts import Facts
 from app.views import home
+from app.views.capacity import Capacity, capacity
 from app.views.spans import WEEK_US, week_of
 from metrics.budget import Amount, State, amount
 from metrics.capacity import Spent
@@ -101,8 +101,8 @@ class Review:
     frozen: tuple[tuple[int, int], ...]
     open_restarts: tuple[dict[str, Any], ...]
     broken: tuple[dict[str, Any], ...]
-    capacity: tuple[Spent, Spent] | None
-    """What the installed GPUs did this week and last; None for a scope that holds no nodes."""
+    capacity: tuple[Capacity, Spent] | None
+    """What the installed GPUs did this week, and last week's sums; None where none is known."""
 
     @property
     def moves(self) -> list[tuple[str, int]]:
@@ -144,13 +144,12 @@ def review(facts: Facts, scope: Scope, week_name: str) -> Review:
     )
 
 
-def _capacity(facts: Facts, scope: Scope, week: Week) -> tuple[Spent, Spent] | None:
+def _capacity(facts: Facts, scope: Scope, week: Week) -> tuple[Capacity, Spent] | None:
     if set(scope.named()) - {"cluster"}:
         return None
-    last_us = week.start_us - WEEK_US
-    spans = ((week.start_us, week.end_us), (last_us, week.start_us))
-    now, before = (ledger.spent(ledger.rows(facts.mart, span, scope.cluster)) for span in spans)
-    return (now, before) if now.installed else None
+    now = capacity(facts, scope, week.start_us, week.end_us)
+    before = capacity(facts, scope, week.start_us - WEEK_US, week.start_us).spent
+    return (now, before) if now.spent.installed else None
 
 
 def _row(report: Report, week: Week) -> Row:
