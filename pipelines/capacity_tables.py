@@ -9,6 +9,9 @@ from metrics.conventions import HOUR_US
 from metrics.policy import Price
 from pipelines.show import console, moment, percent, print_table
 
+SMALL = Fraction(1, 1000)
+"""Of what is installed: rows below it are summed up in a table."""
+
 
 def print_capacity(rows: list[dict[str, Any]], price: Price) -> None:
     """The ledger summed over its hours, a row a category and component; the named figures below."""
@@ -17,12 +20,12 @@ def print_capacity(rows: list[dict[str, Any]], price: Price) -> None:
         out.print("No state of a node is on record: what is installed is unknown.")
         return
     found = spent(rows)
-    keys = sorted(found.by_key, key=lambda key: -found.by_key[key])
-    parts = [found.by_key[key] for key in keys]
+    lines = _lines(found)
+    parts = [gpu_us for *_, gpu_us in lines]
     cells = [
-        [*key, hours, _share(found, gpu_us), money]
-        for key, gpu_us, hours, money in zip(
-            keys, parts, _hours(parts), _money(parts, price), strict=True
+        [category, component, hours, _share(found, gpu_us), money]
+        for (category, component, gpu_us), hours, money in zip(
+            lines, _hours(parts), _money(parts, price), strict=True
         )
     ]
     (whole,), (money,) = _hours([found.installed]), _money([found.installed], price)
@@ -32,6 +35,16 @@ def print_capacity(rows: list[dict[str, Any]], price: Price) -> None:
     heads = ("category", "component", ">GPU-hours", ">of installed", f">{price.currency}")
     print_table(title, heads, cells)
     _print_figures(found)
+
+
+def _lines(found: Spent) -> list[tuple[str, str, int]]:
+    """(category, component, GPU-µs), the largest first, those below SMALL in one line."""
+    lines = sorted(((*key, gpu_us) for key, gpu_us in found.by_key.items()), key=lambda r: -r[2])
+    shown = [line for line in lines if (found.share(line[2]) or 0) >= SMALL]
+    small = lines[len(shown) :]
+    if len(small) > 2:
+        small = [(f"{len(small)} smaller", "", sum(gpu_us for *_, gpu_us in small))]
+    return shown + small
 
 
 def _print_figures(found: Spent) -> None:

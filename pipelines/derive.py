@@ -252,8 +252,8 @@ class Derivation:
         self._temp("job_points", into="fresh_job_points", folder="capacity")
         self._temp("work_hours", folder="capacity")
         con.execute(
-            "delete from node_points where (cluster, node) in"
-            " (select (cluster, node) from work_nodes)"
+            "delete from node_points p using work_nodes w"
+            " where w.cluster = p.cluster and w.node = p.node and p.start_us >= w.from_us"
         )
         con.execute("insert into node_points by name from fresh_node_points")
         self._replace_jobs("job_points", "from fresh_job_points")

@@ -346,20 +346,21 @@ create table if not exists goodput (
   useful_us bigint not null
 );
 
--- Grain: a change of a node's state (see capacity/node_points): from start_us to the node's next row.
+-- Grain: a change of a node's state (see capacity/node_points).
 create table if not exists node_points (
   cluster varchar not null,
   node varchar not null,
   start_us bigint not null,
+  end_us bigint,                        -- null: it lasts
   state varchar not null,
   gpus bigint not null
 );
 
--- Grain: a change of what a job does with GPUs (see capacity/job_points): from start_us to the job's
--- next row.
+-- Grain: a change of what a job does with GPUs (see capacity/job_points).
 create table if not exists job_points (
   job_id integer not null,
   start_us bigint not null,
+  end_us bigint,                        -- null: it lasts
   kind varchar not null,                -- held, waiting, or none
   cluster varchar not null,
   tenant varchar not null,

@@ -1,4 +1,4 @@
--- Grain: a change of what a job at work does with GPUs, until the next row of the job. kind is
+-- Grain: a change of what a job at work does with GPUs, to end_us (null: as_of). kind is
 --   held     from an allocation until the interruption, the suspension or the end, as its labels say;
 --            with the nodes and GPUs of the latest allocation
 --   waiting  from submission to the start of its wall, and while it is requeued: for GPUs, not for
@@ -51,12 +51,15 @@ named as (
     coalesce(w.cluster, 'default') as cluster, coalesce(w.tenant, 'unknown') as tenant,
     w.gpus as job_gpus, c.allocation
   from carried c join walls w using (job_id)
+),
+changes as (
+  select job_id, start_us, kind, cluster, tenant,
+    case kind when 'held' then coalesce(allocation.gpus, job_gpus) when 'waiting' then job_gpus end
+      as gpus,
+    case kind when 'held' then list_sort(list_distinct(flatten(
+      list_transform(nullif(allocation.nodes, []), lambda node: node_names(node))))) end as nodes
+  from named
+  qualify (kind, cluster, tenant, gpus, nodes) is distinct from
+    lag((kind, cluster, tenant, gpus, nodes)) over (partition by job_id order by start_us)
 )
-select job_id, start_us, kind, cluster, tenant,
-  case kind when 'held' then coalesce(allocation.gpus, job_gpus) when 'waiting' then job_gpus end
-    as gpus,
-  case kind when 'held' then list_sort(list_distinct(flatten(
-    list_transform(nullif(allocation.nodes, []), lambda node: node_names(node))))) end as nodes
-from named
-qualify (kind, cluster, tenant, gpus, nodes) is distinct from
-  lag((kind, cluster, tenant, gpus, nodes)) over (partition by job_id order by start_us)
+select *, lead(start_us) over (partition by job_id order by start_us) as end_us from changes

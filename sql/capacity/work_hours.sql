@@ -4,7 +4,7 @@
 with nodes as (
   select cluster, node, start_us, max(was) as was, max(becomes) as becomes from (
     select cluster, node, start_us, (state, gpus) as was, null as becomes
-    from node_points semi join work_nodes using (cluster, node)
+    from node_points join work_nodes using (cluster, node) where start_us >= from_us
     union all
     select cluster, node, start_us, null, (state, gpus) from fresh_node_points
   ) group by all
