@@ -34,6 +34,10 @@ spans as (
   select least(r.as_of_us, clock.as_of_us) // 3600000000 * 3600000000,
     greatest(r.as_of_us, clock.as_of_us)
   from refreshes r, clock
+  union all
+  -- In a rebuild also what stands of closed jobs.
+  select start_us, coalesce(end_us, as_of_us) from job_points, clock
+  where kind <> 'none' and not exists (from refreshes)
 ),
 hours as (
   select unnest(range(start_us // 3600000000, (end_us - 1) // 3600000000 + 1)) * 3600000000 as hour_us
