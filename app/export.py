@@ -13,11 +13,13 @@ from answers.facts import Facts
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
-from app import format, review_text
+from app import capacity_text, format, review_text
+from app.charts import area
 from app.charts.base import Drawing
 from app.palette import LIGHT
 from app.views import home, review
 from metrics.errors import HeadwayError, UsageError
+from metrics.policy import Price
 from metrics.rulings import Ruling, Rulings
 from metrics.scope import Scope
 
@@ -116,7 +118,19 @@ def document(facts: Facts, rulings: Rulings, scope: Scope, week: str) -> Documen
     made.table(review_text.restarts(found), "None.")
     made.heading("Promises broken")
     made.table(review_text.broken(found), "None.")
+    _capacity(made, found, facts.policy.price)
     return made
+
+
+def _capacity(made: Document, found: review.Review, price: Price) -> None:
+    if found.capacity is not None:
+        week, before = found.capacity
+        made.heading("Capacity")
+        made.text(capacity_text.sentence(week.spent, price).replace("**", ""))
+        made.chart(
+            f"{found.week.name}-capacity", area.drawing(week.bins, "light", "Installed GPUs")
+        )
+        made.table(capacity_text.groups(week.spent, price, before), "None.")
 
 
 def _budget(made: Document, facts: Facts, found: review.Review) -> None:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from zoneinfo import ZoneInfo
 
 from metrics.conventions import HOUR_US, US_PER_MS, US_PER_S
+from metrics.policy import Price
 
 MINUTE_US = 60 * US_PER_S
 DAY_US = 24 * HOUR_US
@@ -140,3 +141,9 @@ def day(us: int) -> str:
 def plural(number: int, one: str, many: str | None = None) -> str:
     """1 restart, 2 restarts."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def money(amount: Fraction, price: Price) -> str:
+    """An amount of the policy's currency in whole units: $119,440."""
+    sign = {"USD": "$", "EUR": "€", "GBP": "£"}.get(price.currency, f"{price.currency} ")
+    return f"{sign}{round(amount):,}".replace("-", "−")

@@ -71,6 +71,33 @@ COMPONENT_LABELS = PHASE_LABELS | {
     "gap": "Gap without a record",
     "tail": "After the last step",
     "run": "Running without step records",
+    "node": "No job",
+    "no_record": "No record of a job",
+}
+STATE_LABELS = {
+    "allocated": "Allocated",
+    "spare_for_restart": "Spare for restarts",
+    "warm_pool": "Warm pool",
+    "draining": "Draining",
+    "gang_reserved": "Reserved for a gang",
+    "backfill": "Lent as backfill",
+    "maintenance": "Maintenance of nodes",
+    "down": "Down",
+    "power_capped": "Power-capped",
+    "stranded": "Stranded",
+    "idle": "Idle",
+    "unknown": "Unknown",
+}
+GROUP_LABELS = {
+    "useful": "Useful steps",
+    "lost": "Lost inside jobs",
+    "no_record": "Allocated, no record",
+    "reserves": "Reserves",
+    "upkeep": "Maintenance, draining",
+    "down": "Down, power-capped",
+    "stranded": "Stranded",
+    "idle": "Idle",
+    "unknown": "Unknown",
 }
 REASON_LABELS = {
     "quota": "Quota used up",

@@ -352,6 +352,8 @@ class Policy(_Section):
     alerts: tuple[AlertWindow, ...] = DEFAULT_ALERTS
     price: Price = Price()
     planning: Planning = Planning()
+    shares: dict[str, Annotated[int, Field(ge=0, le=10**9)]] = {}
+    """GPUs that each tenant is guaranteed."""
     checks: Checks = Checks()
     checkpoints: Checkpoints = Checkpoints()
     housekeeping: Housekeeping = Housekeeping()

@@ -38,10 +38,28 @@ DERIVED = (
     "restarts",
     "queue_waits",
     "wait_parts",
+    "job_points",
 )
 
-CHECKS = ("job_hours_balance", "no_negative_time", "keys_are_unique")
+OF_NODES = ("node_points", "capacity")
+"""What is derived of nodes and hours, and of no single job."""
+
+CHECKS = ("job_hours_balance", "no_negative_time", "keys_are_unique", "capacity_is_whole")
 """The models of `sql/checks/`: each yields a row a fault, and nothing is committed with one."""
+
+
+CAPACITY_STEPS = (
+    "node_pieces",
+    "job_pieces",
+    "node_holds",
+    "node_segments",
+    "held_segments",
+    "free_segments",
+    "stranded",
+    "unplaced",
+    "held_hours",
+)
+"""The models of `sql/capacity/` on the way from what changed to the capacity of its hours."""
 
 
 class FailedChecks(IntegrityError):
@@ -230,6 +248,27 @@ class Derivation:
         self._replace_jobs("queue_waits", "from fresh_waits")
         self._replace_jobs("wait_parts", sql.read("marts/wait_parts"))
 
+    def capacity(self) -> None:
+        """What the installed GPUs did, in the hours that nodes, jobs or as_of touch."""
+        con = self.con
+        self._temp("work_nodes", folder="capacity")
+        self._temp("node_points", into="fresh_node_points", folder="capacity")
+        self._temp("job_points", into="fresh_job_points", folder="capacity")
+        self._temp("work_hours", folder="capacity")
+        con.execute(
+            "delete from node_points p using work_nodes w"
+            " where w.cluster = p.cluster and w.node = p.node and p.start_us >= w.from_us"
+        )
+        con.execute("insert into node_points by name from fresh_node_points")
+        self._replace_jobs("job_points", "from fresh_job_points")
+        for name in CAPACITY_STEPS:
+            self._temp(name, folder="capacity")
+        con.execute(
+            "delete from capacity where hour_us in (select hour_us from work_hours)"
+            " or hour_us >= (select as_of_us from clock)"
+        )
+        con.execute(f"insert into capacity by name {sql.read('capacity/capacity')}")
+
     def finish(self, stages: tuple[StageReport, ...]) -> Refreshed:
         """Check what was derived, note what was seen, and say how much was derived.
 
@@ -291,8 +330,8 @@ class Derivation:
         )
         con.execute("insert into baselines by name from fresh_baselines")
 
-    def _temp(self, name: str, into: str | None = None) -> None:
-        model = sql.read(f"staging/{name}")
+    def _temp(self, name: str, into: str | None = None, folder: str = "staging") -> None:
+        model = sql.read(f"{folder}/{name}")
         self.con.execute(f"create or replace temp table {into or name} as {model}")
 
     def _replace_jobs(self, table: str, query: str) -> None:
@@ -323,6 +362,7 @@ STAGES: tuple[tuple[str, str, Callable[[Derivation], None]], ...] = (
     ("segments", "painted_sums", _label_and_paint),
     ("ledger", "ledger", Derivation.ledger),
     ("goodput", "goodput", Derivation.goodput),
+    ("capacity", "capacity", Derivation.capacity),
     ("restarts", "restarts", Derivation.restarts),
     ("queue_waits", "queue_waits", Derivation.queue_waits),
 )
@@ -358,7 +398,8 @@ def refresh(
 
 def empty_derived(con: duckdb.DuckDBPyConnection) -> None:
     """Forget all that was derived and can be derived again; raw records stay, and folded hours."""
-    con.execute("delete from refreshes")
+    for name in ("refreshes", *OF_NODES):
+        con.execute(f"delete from {name}")
     for name in DERIVED:
         folded = "job_id in (select job_id from folds where is_closed)"
         if name in PAINTED:

@@ -30,6 +30,7 @@ KEPT = 5
 TABLES = (
     "jobs",
     "ledger",
+    "capacity",
     "restarts",
     "queue_waits",
     "wait_parts",

@@ -36,3 +36,39 @@ create or replace temp macro step_record(
   straggler_s: straggler_us / 1e6, checkpoint_s: checkpoint_us / 1e6,
   overhead_s: overhead_us / 1e6, straggler_node: straggler_node
 })::varchar;
+
+-- The nodes that a text names: one, or a set such as `8,13,26-27` or `n[01-03,7]`. A range that runs
+-- backwards, or over more than 10,000 numbers, is a name like any other.
+create or replace temp macro range_of(numbers) as
+  list_transform(string_split(numbers, '-'), lambda bound: try_cast(bound as bigint));
+create or replace temp macro padded(number, width) as
+  lpad(number::varchar, greatest(width, length(number::varchar))::integer, '0');
+create or replace temp macro numbers_in(inside) as flatten(list_transform(
+  string_split(inside, ','), lambda numbers: list_transform(
+    range(range_of(numbers)[1], range_of(numbers)[-1] + 1),
+    lambda number: padded(number, length(string_split(numbers, '-')[1]))
+  )
+));
+create or replace temp macro is_node_range(inside) as
+  regexp_full_match(inside, '[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*')
+  and len(list_filter(string_split(inside, ','), lambda numbers:
+    range_of(numbers)[-1] - range_of(numbers)[1] not between 0 and 9999)) = 0;
+create or replace temp macro expanded_node(item) as case
+  when contains(item, '-') and is_node_range(item) then numbers_in(item)
+  when regexp_full_match(item, '[^\[\]]*\[[^\[\]]+\][^\[\]]*')
+      and is_node_range(regexp_extract(item, '\[(.+)\]', 1))
+    then list_transform(
+      numbers_in(regexp_extract(item, '\[(.+)\]', 1)),
+      lambda number: regexp_extract(item, '^[^\[]*') || number || regexp_extract(item, '[^\]]*$')
+    )
+  else [item]
+end;
+create or replace temp macro node_names(given) as case
+  when not regexp_matches(given, '[,\[-]') or regexp_full_match(given, '[,\[\]]*') then [given]
+  else flatten(list_transform(
+    list_transform(
+      regexp_extract_all(given, '([^,\[\]]|\[[^\]]*\])+'), lambda item: trim(item)
+    ),
+    lambda item: expanded_node(item)
+  ))
+end;

@@ -363,3 +363,36 @@ create table if not exists goodput (
   wall_us bigint not null,
   useful_us bigint not null
 );
+
+-- Grain: a change of a node's state (see capacity/node_points).
+create table if not exists node_points (
+  cluster varchar not null,
+  node varchar not null,
+  start_us bigint not null,
+  end_us bigint,                        -- null: it lasts
+  state varchar not null,
+  gpus bigint not null
+);
+
+-- Grain: a change of what a job does with GPUs (see capacity/job_points).
+create table if not exists job_points (
+  job_id integer not null,
+  start_us bigint not null,
+  end_us bigint,                        -- null: it lasts
+  kind varchar not null,                -- held, waiting, or none
+  cluster varchar not null,
+  tenant varchar not null,
+  gpus bigint,
+  nodes varchar[]                       -- that it holds; null where no allocation names any
+);
+
+-- Grain: (cluster, hour, category, component, tenant). For every hour the rows sum to what is
+-- installed in it, in GPU-µs.
+create table if not exists capacity (
+  cluster varchar not null,
+  hour_us bigint not null,
+  category varchar not null,
+  component varchar not null,
+  tenant varchar,                       -- of the job that held the GPUs; null: none did
+  gpu_us hugeint not null
+);

@@ -107,6 +107,11 @@ def totals(con: duckdb.DuckDBPyConnection, job: str) -> dict[tuple[str, str, str
     return found
 
 
+def capacity(con: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+    """The capacity ledger, as comparable rows, in order."""
+    return con.execute("from capacity order by all").fetchall()
+
+
 def restarts(con: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
     """All restarts, as comparable rows, in the order of job and detection."""
     return con.execute(
@@ -136,6 +141,7 @@ def answers(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Everything that a refresh yields, to compare two warehouses."""
     return {
         "ledger": ledger(con),
+        "capacity": capacity(con),
         "restarts": restarts(con),
         "waits": waits(con),
         "walls": walls(con),

@@ -72,6 +72,8 @@ COMMANDS = {
         "--holds",
     },
     "restore-test": {"target", "--step", "--no-refresh", "--home", "--format"},
+    "capacity": {"--scope", "--hours", "--days", "--as-of", "--home", "--format"},
+    "shares": {"--hours", "--days", "--as-of", "--home", "--format"},
     "rules": {"--home"},
     "preview": {"--change", "--nodes", "--minutes", "--at", "--home", "--format"},
     "plan-checkpoint": {

@@ -13,6 +13,7 @@ import pytest
 from demonstration import Demonstration
 from typer.main import get_command
 
+from metrics.policy import DEFAULT_POLICY_FILE
 from pipelines.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -40,8 +41,13 @@ def headway(arguments: list[str], home: Path) -> str:
 
 @pytest.fixture(scope="module")
 def home(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the demonstration ran."""
-    return demonstration.copy(tmp_path_factory.mktemp("readme") / "home")
+    """A home in which the demonstration ran, with the guaranteed shares that the README shows."""
+    home = demonstration.copy(tmp_path_factory.mktemp("readme") / "home")
+    policy = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
+    (shares,) = re.findall(r"^shares: \{.*\}$", TEXT, flags=re.MULTILINE)
+    assert "\nshares: {}\n" in policy
+    (home / "slo.yaml").write_text(policy.replace("shares: {}", shares), encoding="utf-8")
+    return home
 
 
 def test_every_example_prints_what_the_readme_shows(home: Path, tmp_path: Path) -> None:

@@ -1,62 +1,94 @@
-"""Capacity: what jobs hold, and what comes of it. Utilization is no objective."""
-
-from fractions import Fraction
+"""Capacity: where are the GPUs, and which gap is deliberate? Utilization is no objective."""
 
 import streamlit as st
 
-from app import format, frame
+from app import capacity_text, format, frame
 from app.charts import area
-from app.palette import THEMES
-from app.views import cluster, spans
+from app.frame import View
+from app.palette import GROUP_LABELS, THEMES
+from app.views import capacity, spans
+from metrics.capacity import GROUPS
+
+
+def show_keys(seen: View, found: capacity.Capacity) -> None:
+    """What the colours mean, where the chart is too narrow to say it beside them."""
+    theme = THEMES[seen.theme]
+    keys = []
+    for group in found.spent.by_group:
+        color, fill, _ = area.paint(group, theme)
+        fill_percent = round(fill * 100)
+        keys.append(
+            f'<span style="white-space:nowrap"><span style="display:inline-block;width:.7em;'
+            f"height:.7em;border:1px solid {color};background:color-mix(in srgb, {color}"
+            f' {fill_percent}%, transparent)"></span> {GROUP_LABELS[group]}</span>'
+        )
+    st.html(
+        "<style>.capacity-keys{display:flex;flex-wrap:wrap;gap:.2rem 1rem;font-size:.85rem}"
+        f"@media (min-width:{area.KEYS_BELOW}px){{.capacity-keys{{display:none}}}}</style>"
+        f'<div class="capacity-keys">{"".join(keys)}</div>'
+    )
+
+
+def show_course(seen: View, found: capacity.Capacity) -> None:
+    """What is installed over time, and the table behind it."""
+    st.header("Installed GPUs, by what they did", anchor=False)
+    show_keys(seen, found)
+    frame.show(area.drawing(found.bins, seen.theme, "Installed GPUs"), key="area")
+    frame.numbers(
+        [
+            {"From": format.moment(b.start_us), "Installed": f"{float(b.installed):,.1f} GPUs"}
+            | {
+                GROUP_LABELS[group]: format.gpu_hours(b.by_group.get(group, 0))
+                for group in GROUPS
+                if group in found.spent.by_group
+            }
+            for b in found.bins
+        ]
+    )
+
+
+def show_shares(seen: View, start_us: int, end_us: int) -> None:
+    """What each tenant was guaranteed, used, lent and borrowed."""
+    st.header("Fair share, by tenant", anchor=False)
+    if not seen.published.policy.shares:
+        st.caption("The policy guarantees nothing to anybody (`shares:`): what is lent is unknown.")
+    frame.table(capacity_text.shares(seen.published.ask(capacity.shares, start_us, end_us)))
+    days = seen.published.ask(capacity.share_days, start_us, end_us)
+    frame.numbers(capacity_text.shares(days), "By day")
 
 
 def page() -> None:
     """The page."""
     seen = frame.view()
     start_us, end_us = seen.published.ask(spans.window, seen.shown_us)
-    days = seen.published.read(cluster.gpu_days, start_us, end_us)
-    sums = {kind: sum(day["gpu_us"] for day in days if day["kind"] == kind) for kind in area.KINDS}
-    whole = sum(sums.values())
-    if not whole:
-        frame.head(seen, "No GPU time in these 30 days", with_scope=False)
+    found = seen.published.ask(capacity.capacity, seen.scope, start_us, end_us)
+    spent, price = found.spent, seen.published.policy.price
+    if not spent.installed:
+        frame.head(
+            seen,
+            "What is installed is unknown",
+            "No state of a node is on record in these 30 days: `node_state` events say what each"
+            " node is set aside for, and its GPUs.",
+            with_scope=False,
+        )
         return
-    price = seen.published.policy.price
-    lost = round(Fraction(sums["lost"], 3600 * 10**6) * Fraction(price.per_gpu_hour))
     frame.head(
         seen,
-        f"{format.percent(Fraction(sums['useful'], whole))} of allocated GPU time is useful",
-        f"Jobs held {format.gpu_hours(whole)} in 30 days; {format.gpu_hours(sums['lost'])} were"
-        f" lost (about {format.count(lost)} {price.currency} at {price.per_gpu_hour} a GPU-hour)."
-        " This is for planning: utilization is never an objective, as maximising it removes the"
-        " reserves that every objective lives on.",
+        f"{format.percent(spent.share(spent.busy))} of installed GPU time is useful",
+        f"{capacity_text.sentence(spent, price)} This is for planning: neither share is ever an"
+        " objective, as maximising it removes the reserves that every objective lives on.",
         with_scope=False,
     )
-    st.header("GPUs that jobs held, by day", anchor=False)
-    theme = THEMES[seen.theme]
-    keys = "  ".join(
-        f'<span style="color:{color}">{glyph}</span> {name}'
-        for glyph, color, name in (
-            ("■", theme.category("useful"), area.KINDS["useful"]),
-            ("■", theme.ink2, area.KINDS["lost"]),
-            ("□", theme.category("uninstrumented"), area.KINDS["uninstrumented"]),
-        )
-    )
-    st.html(f'<div style="font-size:0.85rem">{keys}</div>')
-    frame.show(area.drawing(days, seen.theme, "GPUs that jobs held"), key="area")
-    frame.numbers(
-        [
-            {
-                "Day": format.day(day["day_us"]),
-                "What": area.KINDS[day["kind"]],
-                "GPU time": format.gpu_hours(day["gpu_us"]),
-            }
-            for day in days
-        ]
-    )
-    st.caption(
-        "What is held in reserve, warm, draining, down or stranded comes from node_state records,"
-        " which are stored and not derived yet: the gap to what is installed is unknown here."
-    )
+    show_course(seen, found)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.header("The gap, and what it costs", anchor=False)
+        frame.table(capacity_text.groups(spent, price))
+    with right:
+        st.header("Cost by tenant", anchor=False)
+        frame.table(capacity_text.tenants(found.tenants, price))
+    frame.numbers(capacity_text.rows(spent, price), "Every category")
+    show_shares(seen, start_us, end_us)
 
 
 page()

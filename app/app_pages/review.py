@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from app import address, frame, review_text, writing
+from app import address, capacity_text, frame, review_text, writing
+from app.charts import area
 from app.frame import View
 from app.views import home, review
 
@@ -30,6 +31,18 @@ def listed(lines: list[str], none: str) -> None:
         st.caption(none)
     for line in lines:
         st.markdown(f"- {line}")
+
+
+def show_capacity(seen: View, found: review.Review) -> None:
+    """What the installed GPUs did, against last week."""
+    if found.capacity is None:
+        return
+    week, before = found.capacity
+    price = seen.published.policy.price
+    st.header("Capacity", anchor=False)
+    st.markdown(capacity_text.sentence(week.spent, price))
+    frame.show(area.drawing(week.bins, seen.theme, "Installed GPUs"), key="week-capacity")
+    frame.table(capacity_text.groups(week.spent, price, before))
 
 
 def page() -> None:
@@ -73,6 +86,7 @@ def page() -> None:
     frame.table(review_text.restarts(found))
     st.header("Promises broken", anchor=False)
     frame.table(review_text.broken(found))
+    show_capacity(seen, found)
     st.header("Notes", anchor=False)
     listed(
         [f"{note.why} ({note.who})" for note in review.notes(entries, found.week)],

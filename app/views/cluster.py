@@ -1,4 +1,4 @@
-"""What concerns the whole cluster: rollouts, planned windows, GPU time by day."""
+"""What concerns the whole cluster: rollouts and planned windows."""
 
 from typing import Any
 
@@ -42,19 +42,3 @@ def _touches(jobs: list[str] | None, nodes: list[str] | None) -> str:
     if nodes:
         return f"{len(nodes)} nodes: {', '.join(nodes[:3])}{' …' if len(nodes) > 3 else ''}"
     return "every job"
-
-
-def gpu_days(mart: Mart, from_us: int, to_us: int) -> list[dict[str, Any]]:
-    """GPU-µs by day and kind (useful, lost, without steps), and the day's hours on record."""
-    return mart.rows(
-        "with known as (select hour_us // 86400000000 * 86400000000 as day_us,"
-        "   count(distinct hour_us) as hours from ledger where hour_us >= ? and hour_us < ?"
-        "   group by all)"
-        " select l.hour_us // 86400000000 * 86400000000 as day_us, any_value(k.hours) as hours,"
-        " case l.category when 'useful' then 'useful' when 'uninstrumented' then 'uninstrumented'"
-        "   else 'lost' end as kind, sum(l.us::hugeint * coalesce(j.gpus, 1))::hugeint as gpu_us"
-        " from ledger l join jobs j using (job)"
-        " join known k on k.day_us = l.hour_us // 86400000000 * 86400000000"
-        " where l.hour_us >= ? and l.hour_us < ? group by all order by day_us, kind",
-        [from_us, to_us, from_us, to_us],
-    )

@@ -10,8 +10,10 @@ from answers import budgets, detail
 from answers.budgets import Report
 from answers.facts import Facts
 from app.views import home
+from app.views.capacity import Capacity, capacity
 from app.views.spans import WEEK_US, week_of
 from metrics.budget import Amount, State, amount
+from metrics.capacity import Spent
 from metrics.conventions import US_PER_S
 from metrics.errors import UsageError
 from metrics.objectives import standing
@@ -99,6 +101,8 @@ class Review:
     frozen: tuple[tuple[int, int], ...]
     open_restarts: tuple[dict[str, Any], ...]
     broken: tuple[dict[str, Any], ...]
+    capacity: tuple[Capacity, Spent] | None
+    """What the installed GPUs did this week, and last week's sums; None where none is known."""
 
     @property
     def moves(self) -> list[tuple[str, int]]:
@@ -136,7 +140,16 @@ def review(facts: Facts, scope: Scope, week_name: str) -> Review:
         _frozen(facts, scope, week, as_of_us),
         tuple(row for row in restarts if row["outcome"] == "open"),
         tuple({"job": b.job, "at_us": b.at_us, "lost_us": b.lost_us} for b in broken),
+        _capacity(facts, scope, week),
     )
+
+
+def _capacity(facts: Facts, scope: Scope, week: Week) -> tuple[Capacity, Spent] | None:
+    if set(scope.named()) - {"cluster"}:
+        return None
+    now = capacity(facts, scope, week.start_us, week.end_us)
+    before = capacity(facts, scope, week.start_us - WEEK_US, week.start_us).spent
+    return (now, before) if now.spent.installed else None
 
 
 def _row(report: Report, week: Week) -> Row:

@@ -1,4 +1,5 @@
-"""The assets: raw_events → attempts → segments → ledger → goodput, restarts, queue_waits → mart.
+"""The assets: raw_events → attempts → segments → ledger → goodput, capacity, restarts,
+queue_waits → mart.
 
 What is derived is one transaction of the warehouse, so the assets from attempts to queue_waits are
 made by one step: a run that is killed between two of them leaves none of them half done.
@@ -32,6 +33,7 @@ CHECKED_ASSET = {
     "job_hours_balance": "ledger",
     "no_negative_time": "segments",
     "keys_are_unique": "ledger",
+    "capacity_is_whole": "capacity",
 }
 
 
@@ -89,6 +91,7 @@ _UPSTREAM = {
     "segments": "attempts",
     "ledger": "segments",
     "goodput": "ledger",
+    "capacity": "ledger",
     "restarts": "segments",
     "queue_waits": "attempts",
 }
@@ -145,7 +148,7 @@ def _check_results(faults: dict[str, list[str]]) -> Iterator[dg.AssetCheckResult
 
 
 @dg.asset(
-    deps=["goodput", "restarts", "queue_waits"],
+    deps=["goodput", "capacity", "restarts", "queue_waits"],
     pool=POOL,
     freshness_policy=FRESH,
     description="The published, read-only database that readers open.",

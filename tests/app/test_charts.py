@@ -112,8 +112,8 @@ DRAWINGS: dict[str, Callable[[str], base.Drawing]] = {
     "trend": lambda theme: trend.drawing(
         [trend.Series("p50", [(NOW, H), (NOW + 168 * H, None)])], H, theme, "Waits"
     ),
-    "days": lambda theme: area.drawing(
-        [{"day_us": NOW, "hours": 24, "kind": "lost", "gpu_us": H}], theme, "GPUs"
+    "capacity": lambda theme: area.drawing(
+        [area.Bin(NOW, NOW + H, {"useful": 6 * H, "reserves": 2 * H})], theme, "Installed GPUs"
     ),
 }  # fmt: skip
 

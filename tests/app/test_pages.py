@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,25 @@ def test_a_job_is_answered_as_the_command_line_answers_it(
     exact = [int(us) for us in table["Exact, µs"]]
     assert sum(exact[:-1]) == exact[-1] == answer["gap_us"]
     assert answer["residual_us"] == 0
+
+
+def test_the_capacity_page_sums_to_what_is_installed(open_page: Opener) -> None:
+    run = open_page("capacity", as_of=AS_OF)
+    assert re.search(r"\d\d\.\d % of installed GPU time is useful", said(run))
+    assert "neither share is ever an objective" in said(run)
+    table = next(frame.value for frame in run.dataframe if "Gap" in frame.value)
+    dollars = [int(cost.replace("$", "").replace(",", "")) for cost in table["Cost"]]
+    # 814 GPUs for 720 hours at $2.50; what is printed adds up.
+    assert sum(dollars[:-1]) == dollars[-1] == 814 * 720 * 5 // 2
+
+
+def test_without_node_states_what_is_installed_is_unknown(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    home = ingest(tmp_path, one_job("a"), [])
+    run = open_page("capacity", home=home, as_of=harness.stamp(harness.RECENT_US + 60 * S))
+    assert not run.exception
+    assert "What is installed is unknown" in said(run)
 
 
 def test_a_restart_of_the_address_is_the_one_shown(open_page: Opener) -> None:

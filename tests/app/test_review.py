@@ -33,6 +33,20 @@ def test_a_review_is_one_html_file_and_markdown_with_its_charts(
     assert str(tmp_path / "review-2026-W34.html") in capsys.readouterr().out
 
 
+def test_a_week_with_node_states_has_its_capacity_in_the_review(
+    demo_home: Path, tmp_path: Path
+) -> None:
+    words = ["review", "--week", "2026-W47", "--out", str(tmp_path), "--home", str(demo_home)]
+    command_line(words, standalone_mode=False)
+    html = (tmp_path / "review-2026-W47.html").read_text(encoding="utf-8")
+    markdown = (tmp_path / "review-2026-W47.md").read_text(encoding="utf-8")
+    assert "<h2>Capacity</h2>" in html
+    assert (tmp_path / "2026-W47-capacity.svg").exists()
+    # 814 GPUs for 168 hours, at the policy's $2.50.
+    (installed,) = re.findall(r"\| Installed \|.*", markdown)
+    assert "| 136,752 GPU-h | 100.0 % | 100.0 % | $341,880 |" in installed
+
+
 @pytest.mark.parametrize("week", ["2026-44", "2026-W99", "next"])
 def test_a_week_that_is_none_is_refused(week: str) -> None:
     with pytest.raises(UsageError, match="2026-W44"):

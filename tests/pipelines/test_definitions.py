@@ -18,13 +18,17 @@ from pipelines.defs.site import Report, Site
 from pipelines.demo import three_weeks
 from pipelines.derive import CHECKS
 
+NODE = {"event": "node_state", "node": "n1", "gpus": 8, "state": "allocated"}
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A home whose inbox holds the run of three weeks."""
+    """A home whose inbox holds the run of three weeks, and a node's state."""
     inbox = tmp_path / "home" / "inbox"
     inbox.mkdir(parents=True)
-    for stream, records in zip(("lifecycle", "steps"), three_weeks.records(), strict=True):
+    lifecycle, steps = three_weeks.records()
+    lifecycle.append({**NODE, "ts": three_weeks.START.isoformat()})
+    for stream, records in (("lifecycle", lifecycle), ("steps", steps)):
         text = "".join(json.dumps(record) + "\n" for record in records)
         (inbox / f"run.{stream}.jsonl").write_text(text, encoding="utf-8")
     return Home.open(tmp_path / "home")
@@ -58,6 +62,7 @@ def test_every_asset_says_its_rows_seconds_and_how_far_its_data_reach(home: Home
         "segments",
         "ledger",
         "goodput",
+        "capacity",
         "restarts",
         "queue_waits",
         "mart",

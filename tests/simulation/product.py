@@ -26,6 +26,25 @@ def hourly(folder: Path) -> list[list[Path]]:
     return list(hours.values())
 
 
+def node_states(con: duckdb.DuckDBPyConnection) -> dict[tuple[int, str], int]:
+    """The capacity ledger told back as states of nodes: {(hour_us, state): gpu_us}.
+
+    A job on a lent or draining node leaves that its category; all else that jobs hold is allocated.
+    """
+    rows = con.execute(
+        "select hour_us, case when category = 'stranded' then 'idle'"
+        "   when component in ('node', 'no_record') or category in ('backfill', 'draining')"
+        "   then category else 'allocated' end as state, sum(gpu_us) from capacity group by all"
+    ).fetchall()
+    return {(hour_us, state): int(gpu_us) for hour_us, state, gpu_us in rows}
+
+
+def true_node_states(folder: Path) -> dict[tuple[int, str], int]:
+    """The same as the simulator knows it."""
+    rows = truth_rows(folder, "capacity")
+    return {(row["hour_us"], row["state"]): row["gpu_us"] for row in rows if row["gpu_us"]}
+
+
 def answers(con: duckdb.DuckDBPyConnection) -> Answers:
     """Ledger, restarts and waits as the product derives them."""
     return {

@@ -41,6 +41,31 @@ def test_late_repeated_shuffled_and_torn_records_change_nothing(seed: int, tmp_p
     )
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_capacity_ledger_is_the_truth_of_the_nodes_hour_by_hour(
+    seed: int, tmp_path: Path
+) -> None:
+    disorder = Disorder.DELIVERY if seed == 3 else Disorder.NONE
+    folder = made(small(seed, bad_week=1 if seed % 2 else None, disorder=disorder), tmp_path / "m")
+    with product.delivered_at_once(folder, tmp_path) as con:
+        assert product.node_states(con) == product.true_node_states(folder)
+        # What is useful is what the true ledger has of it, but where a node was said not to work.
+        (useful,) = con.execute(
+            "select sum(gpu_us) from capacity where 'useful' in (category, component)"
+        ).fetchone()
+        gpus = dict(
+            con.execute("select job, gpus from job_facts join jobs using (job_id)").fetchall()
+        )
+        ledger = product.truth(folder)["ledger"]
+        true = sum(
+            us * gpus[job]
+            for job, rows in ledger.items()
+            for (_, category, _, _), us in rows.items()
+            if category == "useful"
+        )
+        assert 0 <= true - useful <= true // 200
+
+
 @pytest.mark.parametrize(
     ("disorder", "refresh_every"), [(Disorder.NONE, 1), (Disorder.DELIVERY, 4)]
 )
@@ -56,6 +81,7 @@ def test_hourly_deliveries_with_refreshes_between_them_lead_to_the_truth(
                 harness.rederive(con)
         harness.rederive(con)
         assert product.differences(product.answers(con), product.truth(folder)) == []
+        assert product.node_states(con) == product.true_node_states(folder)
 
 
 def test_the_truth_of_a_time_that_ends_between_two_hours_is_as_of_that_moment(

@@ -1,0 +1,90 @@
+"""The commands on what GPUs are installed: what they did and cost, and who was to have them."""
+
+from typing import Annotated
+
+import typer
+
+from answers import capacity as ledger
+from answers import shares as fair
+from answers.home import Home
+from answers.mart import open_mart
+from metrics.scope import Scope
+from pipelines import capacity_tables, show, tables
+from pipelines.options import FormatOption, HomeOption, moment_us
+from pipelines.show import Format
+
+DAY_H = 24
+
+DaysOption = Annotated[
+    int | None, typer.Option("--days", min=1, help="Only so many days before --as-of.")
+]
+HoursOption = Annotated[
+    int | None, typer.Option("--hours", min=1, help="Only so many hours before --as-of.")
+]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        help="The moment before which hours are read (RFC 3339 with an offset)."
+        " Default: where the data end.",
+    ),
+]
+ClusterOption = Annotated[str, typer.Option("--scope", help="fleet or cluster=NAME.")]
+
+_CAPACITY = ("hour_us", "category", "component", "gpu_us")
+_SHARES = ("hour_us", "tenant", *(f"{name}_gpu_us" for name in fair.AMOUNTS))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the command line these commands."""
+    app.command()(capacity)
+    app.command()(shares)
+
+
+def capacity(
+    scope: ClusterOption = "fleet",
+    hours: HoursOption = None,
+    days: DaysOption = None,
+    as_of: AsOfOption = None,
+    home: HomeOption = None,
+    how: FormatOption = Format.TABLE,
+) -> None:
+    """What every installed GPU did, hour by hour, and what it cost: useful, lost, kept, idle."""
+    site = Home.at(home)
+    with open_mart(site) as mart:
+        over = ledger.span(mart, moment_us(as_of), _length(hours, days))
+        cluster = ledger.cluster_of(mart, Scope.parse(scope))
+        rows = ledger.rows(mart, over, cluster)
+        if how is not Format.TABLE:
+            show.print_data(rows, _CAPACITY, how)
+            return
+        price = site.policy().price
+        capacity_tables.print_capacity(rows, price)
+        capacity_tables.print_tenants(ledger.tenants(mart, over, cluster), price)
+        tables.print_as_of(mart.meta())
+
+
+def shares(
+    hours: HoursOption = None,
+    days: DaysOption = None,
+    as_of: AsOfOption = None,
+    home: HomeOption = None,
+    how: FormatOption = Format.TABLE,
+) -> None:
+    """Fair share by tenant: GPU-hours guaranteed by the policy, used, lent and borrowed."""
+    site = Home.at(home)
+    with open_mart(site) as mart:
+        over = ledger.span(mart, moment_us(as_of), _length(hours, days))
+        rows = fair.rows(mart, site.policy(), over)
+        if how is not Format.TABLE:
+            show.print_data(rows, _SHARES, how)
+            return
+        capacity_tables.print_shares(fair.summed(rows), bool(site.policy().shares))
+        tables.print_as_of(mart.meta())
+
+
+def _length(hours: int | None, days: int | None) -> int | None:
+    """The hours that two options ask for together."""
+    if hours is None and days is None:
+        return None
+    return (hours or 0) + (days or 0) * DAY_H
