@@ -236,6 +236,29 @@ class Price(_Section):
     currency: str = "USD"
 
 
+class GuaranteedShare(_Section):
+    """GPUs that a tenant gets before any other tenant borrows."""
+
+    tenant: str
+    guaranteed_gpus: int = Field(ge=0)
+
+
+class Waits(_Section):
+    """How waits and loans are judged.
+
+    With fewer than `comparable_jobs` that had waited as long, what is to be expected is unknown. A
+    loan that is called back has left on time up to `leave_slack_s` after its grace window.
+    """
+
+    comparable_jobs: int = Field(default=10, gt=0)
+    leave_slack_s: int = Field(default=60, ge=0, le=LONGEST_S)
+
+    @property
+    def leave_slack_us(self) -> int:
+        """`leave_slack_s` in microseconds."""
+        return self.leave_slack_s * US_PER_S
+
+
 class Promise(_Section):
     """What must never happen. OpenSLO knows no target of 1, so it stands here."""
 
@@ -272,6 +295,8 @@ class Policy(_Section):
     decisions: Decisions = Decisions()
     alerts: tuple[AlertWindow, ...] = DEFAULT_ALERTS
     price: Price = Price()
+    shares: tuple[GuaranteedShare, ...] = ()
+    waits: Waits = Waits()
     checks: Checks = Checks()
     housekeeping: Housekeeping = Housekeeping()
     objectives: Annotated[tuple[Slo, ...], Field(exclude=True)] = ()
@@ -285,6 +310,15 @@ class Policy(_Section):
         if twice:
             raise ValueError(f"two tiers have the name {', '.join(twice)}")
         return tiers
+
+    @field_validator("shares")
+    @classmethod
+    def _tenants_differ(cls, shares: tuple[GuaranteedShare, ...]) -> tuple[GuaranteedShare, ...]:
+        counts = Counter(share.tenant for share in shares)
+        twice = [tenant for tenant, count in counts.items() if count > 1]
+        if twice:
+            raise ValueError(f"two shares are given for the tenant {', '.join(twice)}")
+        return shares
 
     @property
     def silent_after_us(self) -> int:
