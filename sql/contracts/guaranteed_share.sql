@@ -1,7 +1,8 @@
 -- A tenant gets its guaranteed share before others borrow: each allocation to a job that is not
 -- preemptible with which its tenant holds more than its guarantee. It breaks the contract where a job
 -- of another tenant was waiting that needed no more GPUs, of nodes of the same size, and would have
--- stayed within its own tenant's guarantee. Preemptible work runs on loan and is left out.
+-- stayed within its own tenant's guarantee. Preemptible work runs on loan and is left out. Where jobs
+-- run on nodes of several sizes and one that waits never did, nobody knows which would fit it.
 with seen as (select max(as_of_us) as as_of_us from refreshes),
 members as (
   select f.job_id, j.job, f.tenant, f.gpus from job_facts f join jobs j using (job_id)
@@ -46,6 +47,7 @@ held as (
   from moves group by tenant, ts_us
 ),
 sizes as (select job_id, max(node_gpus) as node_gpus from holds group by job_id),
+kinds as (select count(distinct node_gpus) as number from holds),
 borrowing as (
   select m.job, m.tenant, m.gpus, h.from_us as at_us, h.node_gpus, k.gpus as held,
     coalesce(s.guaranteed_gpus, 0) as guaranteed
@@ -62,17 +64,19 @@ queued as (
   where f.event = 'job_pending' and f.reason in ('quota', 'gang_size', 'priority')
 ),
 rivals as (
-  select b.job, b.at_us, q.job as waiting, q.tenant, q.gpus, b.node_gpus = q.node_gpus as is_same_kind
+  select b.job, b.at_us, q.job as waiting, q.tenant, q.gpus,
+    coalesce(b.node_gpus = q.node_gpus, kinds.number <= 1) as is_same_kind
   from borrowing b
   join queued q on q.from_us < b.at_us and q.until_us > b.at_us and q.tenant <> b.tenant
     and q.gpus <= b.gpus
   join shares s on s.tenant = q.tenant
   asof left join held k on k.tenant = q.tenant and k.ts_us <= b.at_us
+  cross join kinds
   where coalesce(k.gpus, 0) + q.gpus <= s.guaranteed_gpus
     and coalesce(b.node_gpus = q.node_gpus, true)
 ),
 worst as (
-  select job, at_us, bool_or(coalesce(is_same_kind, false)) as is_sure,
+  select job, at_us, bool_or(is_same_kind) as is_sure,
     arg_max(waiting || ' (' || tenant || ', ' || gpus || ' GPUs)', (is_same_kind, waiting)) as waiting
   from rivals group by job, at_us
 )
