@@ -109,16 +109,14 @@ def write_tables(
         " ?::bigint as published_us from refreshes",
         [as_of_given, published_us],
     )
-    _register_tiers(con, policy)
-    try:
-        for table in TABLES:
-            con.execute(f"create table mart.{table} as {sql.read(f'published/{table}')}")
-        publish_promises(con, policy)
-    finally:
-        con.unregister("tier_names")
+    _name_tiers(con, policy)
+    for table in TABLES:
+        con.execute(f"create table mart.{table} as {sql.read(f'published/{table}')}")
+    publish_promises(con, policy)
 
 
-def _register_tiers(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
+def _name_tiers(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
+    """Keep the policy's tier of each name that jobs gave, with its rank, as tier_names."""
     given = [row[0] for row in con.execute("select distinct tier from job_facts").fetchall()]
     named = [(name, policy.tier(name)) for name in given if name is not None]
     table = pa.table(
@@ -131,7 +129,9 @@ def _register_tiers(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
             ),
         }
     )
-    con.register("tier_names", table)
+    con.register("tiers_given", table)
+    con.execute("create or replace temp table tier_names as from tiers_given")
+    con.unregister("tiers_given")
 
 
 def _escaped(path: Path) -> str:

@@ -11,7 +11,6 @@ from answers.facts import Facts
 from answers.home import Home
 from answers.mart import open_mart
 from metrics.adjustments import Adjustments
-from metrics.errors import UsageError
 from pipelines import show, tables
 from pipelines.options import FormatOption, HomeOption, JobOption
 from pipelines.show import Format, duration

@@ -1,6 +1,6 @@
-"""Each contract: kept in a good stream, broken when one thing in it is, unknown where nothing tells.
+"""Each contract: kept in a good stream, broken when one thing in it is, else unknown.
 
-Seconds after a whole hour, as in the other tests of rules; `judge` publishes and reads the verdicts.
+Seconds after a whole hour, as in the other tests of rules; `judge` publishes, reads the verdicts.
 """
 
 from collections.abc import Callable, Sequence
@@ -173,19 +173,29 @@ def taken(last: int = 25, resumed_after: int = 25) -> list[Record]:
 PREEMPTION = [name for name in CONTRACTS if name.startswith("preemption")]
 
 
-@pytest.mark.parametrize("contract", ["tier_preemption", *PREEMPTION])
-def test_a_good_preemption_keeps(judge: Judge, contract: str) -> None:
-    when = 250 if contract == "tier_preemption" else 310
-    assert judge(contract, preempted(), taken()) == [("j", when, True)]
+def verdicts(con: duckdb.DuckDBPyConnection) -> dict[str, bool | None]:
+    """The verdict of each contract about preemption, where there is one."""
+    rows = harness.published(con, "contracts")["contracts"]
+    return {row["contract"]: row["kept"] for row in rows if "preemption" in row["contract"]}
 
 
-@pytest.mark.parametrize("contract", PREEMPTION)
-def test_without_a_signal_only_what_a_signal_would_tell_is_broken(
-    judge: Judge, contract: str
+def test_a_good_preemption_keeps_every_contract(
+    judge: Judge, warehouse: duckdb.DuckDBPyConnection
 ) -> None:
-    found = judge(contract, without(preempted(), "preemption_signal"), taken())
-    expected = {"preemption_signal": False, "preemption_requeue": True, "preemption_loss": True}
-    assert found == ([("j", 310, expected[contract])] if contract in expected else [])
+    assert judge("tier_preemption", preempted(), taken()) == [("j", 250, True)]
+    assert verdicts(warehouse) == dict.fromkeys(["tier_preemption", *PREEMPTION], True)
+
+
+def test_without_a_signal_only_what_a_signal_would_tell_is_broken(
+    judge: Judge, warehouse: duckdb.DuckDBPyConnection
+) -> None:
+    unsignalled = without(preempted(), "preemption_signal")
+    assert judge("preemption_signal", unsignalled, taken()) == [("j", 310, False)]
+    assert verdicts(warehouse) == {
+        "preemption_signal": False,
+        "preemption_requeue": True,
+        "preemption_loss": True,
+    }
 
 
 def unsaved(reclaimed: float = 310) -> list[Record]:
@@ -308,9 +318,7 @@ def test_scheduler_records_tell_of_no_signal_and_so_break_none(
     path.write_text("\n".join([columns, *(f"{row}|gres/gpu=8|n1" for row in rows)]) + "\n")
     harness.ingest_one(warehouse, path, "slurm")
     harness.rederive(warehouse)
-    rows_ = harness.published(warehouse, "contracts")["contracts"]
-    kept = {row["contract"]: row["kept"] for row in rows_ if row["contract"] in PREEMPTION}
-    assert kept == {
+    assert verdicts(warehouse) == {
         "preemption_signal": None,
         "preemption_requeue": True,
         "preemption_loss": None,
@@ -477,6 +485,8 @@ def waits(name: str, when: float, reason: str = "quota") -> Record:
 
 FULL = [job("b1", "b", 16, 0), gets("b1", 0, "n1", "n2")]
 """Tenant b holds all that it is guaranteed."""
+FULL_OF_A = [job("a0", "a", 16, 10), gets("a0", 10, "n7", "n8")]
+SMALL_OF_A = [job("a0", "a", 4, 10), gets("a0", 10, "p")]
 
 
 @pytest.mark.parametrize(
@@ -487,13 +497,12 @@ FULL = [job("b1", "b", 16, 0), gets("b1", 0, "n1", "n2")]
         ([job("a1", "a", 8, 50), waits("a1", 50, "user_hold")], True),
         ([job("a1", "a", 8, 50), waits("a1", 50, "topology")], True),
         ([job("a1", "a", 16, 50), waits("a1", 50)], True),
-        ([job("a0", "a", 16, 10), gets("a0", 10, "n7", "n8"), job("a1", "a", 8, 50), waits("a1", 50)],
-         True),
+        ([*FULL_OF_A, job("a1", "a", 8, 50), waits("a1", 50)], True),
         ([job("a1", "a", 8, 50, "batch"), waits("a1", 50)], True),
         ([job("a1", "a", 8, 50), waits("a1", 50), gets("a1", 90, "n9")], True),
         ([job("a1", "a", 8, 50), waits("a1", 50), gets("a1", 150, "n9")], False),
         ([job("a1", "a", 8, 50), waits("a1", 50), gets("a1", 150, *"pqrs")], True),
-        ([job("a0", "a", 4, 20), gets("a0", 20, "p"), job("a1", "a", 8, 50), waits("a1", 50)], None),
+        ([*SMALL_OF_A, job("a1", "a", 8, 50), waits("a1", 50)], None),
     ],
     ids=[
         "nobody waits",
