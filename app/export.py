@@ -13,7 +13,7 @@ from answers.facts import Facts
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
-from app import format, review_text
+from app import format, review_text, waiting_text
 from app.charts.base import Drawing
 from app.palette import LIGHT
 from app.views import home, review
@@ -116,7 +116,19 @@ def document(facts: Facts, rulings: Rulings, scope: Scope, week: str) -> Documen
     made.table(review_text.restarts(found), "None.")
     made.heading("Promises broken")
     made.table(review_text.broken(found), "None.")
+    _contracts(made, found)
     return made
+
+
+def _contracts(made: Document, found: review.Review) -> None:
+    made.heading("Waits and contracts")
+    made.text(review_text.contracts_sentence(found))
+    made.table(waiting_text.explained(found.explained), "Nothing waited.")
+    made.table(waiting_text.summary(found.contracts), "No contract applies.")
+    broken = waiting_text.broken(found.contracts)
+    made.table(
+        waiting_text.breaches(broken, review.TOP_BROKEN), "No contract was broken in this week."
+    )
 
 
 def _budget(made: Document, facts: Facts, found: review.Review) -> None:

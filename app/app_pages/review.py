@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import address, frame, review_text, writing
+from app import address, format, frame, review_text, waiting_text, writing
 from app.frame import View
 from app.views import home, review
 
@@ -30,6 +30,27 @@ def listed(lines: list[str], none: str) -> None:
         st.caption(none)
     for line in lines:
         st.markdown(f"- {line}")
+
+
+def waits_and_contracts(found: review.Review) -> None:
+    """How much of the week's waiting is explained, and each contract that was broken."""
+    st.markdown(review_text.contracts_sentence(found))
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        frame.table(waiting_text.explained(found.explained))
+    with right:
+        frame.table(waiting_text.summary(found.contracts))
+    broken = waiting_text.broken(found.contracts)
+    listed(
+        [
+            f"[{row['job']}]({address.link('job', job=row['job'])}), {format.moment(row['at_us'])}:"
+            f" {row['detail']}"
+            for row in reversed(broken[-review.TOP_BROKEN :])
+        ],
+        "No contract was broken in this week.",
+    )
+    if len(broken) > review.TOP_BROKEN:
+        st.markdown(f"All {len(broken)} are on [Waiting]({address.link('waiting')}).")
 
 
 def page() -> None:
@@ -73,6 +94,8 @@ def page() -> None:
     frame.table(review_text.restarts(found))
     st.header("Promises broken", anchor=False)
     frame.table(review_text.broken(found))
+    st.header("Waits and contracts", anchor=False)
+    waits_and_contracts(found)
     st.header("Notes", anchor=False)
     listed(
         [f"{note.why} ({note.who})" for note in review.notes(entries, found.week)],

@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from answers import budgets, detail
+from answers import budgets, detail, waits
 from answers.budgets import Report
 from answers.facts import Facts
-from app.views import home
+from app.views import home, waiting
 from app.views.spans import WEEK_US, week_of
 from metrics.budget import Amount, State, amount
 from metrics.conventions import US_PER_S
@@ -20,6 +20,7 @@ from metrics.scope import Scope
 
 WEEK_H = 7 * 24
 TOP = 5
+TOP_BROKEN = 10
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,10 @@ class Review:
     frozen: tuple[tuple[int, int], ...]
     open_restarts: tuple[dict[str, Any], ...]
     broken: tuple[dict[str, Any], ...]
+    explained: tuple[dict[str, Any], ...]
+    """Waiting time of the week and what of it is explained, of all and by tier."""
+    contracts: tuple[dict[str, Any], ...]
+    """The verdicts of the week about the platform's contracts."""
 
     @property
     def moves(self) -> list[tuple[str, int]]:
@@ -136,6 +141,8 @@ def review(facts: Facts, scope: Scope, week_name: str) -> Review:
         _frozen(facts, scope, week, as_of_us),
         tuple(row for row in restarts if row["outcome"] == "open"),
         tuple({"job": b.job, "at_us": b.at_us, "lost_us": b.lost_us} for b in broken),
+        tuple(waits.explained(facts, scope, week.start_us, as_of_us)),
+        tuple(waiting.within(facts, scope, week.start_us, as_of_us)),
     )
 
 

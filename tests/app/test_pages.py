@@ -25,6 +25,7 @@ PAGES = (
     "queue",
     "checkpoints",
     "capacity",
+    "waiting",
     "health",
     "decisions",
 )

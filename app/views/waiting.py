@@ -1,0 +1,49 @@
+"""Who waits and why, which gangs starve, what is lent meanwhile, and which contracts were kept."""
+
+from typing import Any
+
+from answers import waits
+from answers.facts import Facts
+from app.views import spans
+from metrics.scope import Scope
+
+
+def rows(facts: Facts, scope: Scope) -> list[dict[str, Any]]:
+    """Every job of the scope that waits, the oldest first."""
+    return [row for row in waits.Waiting(facts).rows if facts.in_scope(row["job"], scope)]
+
+
+def gangs(facts: Facts, scope: Scope) -> list[dict[str, Any]]:
+    """Gangs of the scope that wait and hold no GPUs yet, the oldest first."""
+    return [row for row in waits.Waiting(facts).gangs() if facts.in_scope(row["job"], scope)]
+
+
+def explained(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
+    """How much of the window's waiting is explained, of all and by tier."""
+    return waits.explained(facts, scope, *spans.window(facts, as_of_us))
+
+
+def loans(facts: Facts, as_of_us: int) -> list[dict[str, Any]]:
+    """Loans of reserved GPUs in the window, the newest first."""
+    return waits.loans(facts.mart, *spans.window(facts, as_of_us))
+
+
+def contracts(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
+    """The verdicts of the window."""
+    return within(facts, scope, *spans.window(facts, as_of_us))
+
+
+def within(facts: Facts, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
+    """The verdicts of a span about jobs of the scope, and those that concern no one job."""
+    return [
+        row
+        for row in waits.contracts(facts.mart)
+        if row["job"] is None
+        or (start_us <= row["at_us"] < end_us and facts.in_scope(row["job"], scope))
+    ]
+
+
+def of_job(facts: Facts, job: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """Why a job waits now (None: it does not), and the contracts that were broken to it."""
+    broken = [row for row in waits.contracts(facts.mart, job) if row["kept"] is False]
+    return waits.Waiting(facts).of(job), broken
