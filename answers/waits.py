@@ -35,13 +35,6 @@ BLOCKED = {
 }
 """What blocks a job that is pending, by reason; gang_size is said with its numbers."""
 
-STARTING = {
-    "launch": "it holds its GPUs; the process starts",
-    "load": "its process runs; state is being loaded",
-    "first_step": "its state is loaded; the first step is under way",
-}
-"""What a job waits for that holds its GPUs, by part."""
-
 
 @dataclass(frozen=True)
 class Expectation:
@@ -78,7 +71,7 @@ class Waiting:
         return next((row for row in self.rows if row["job"] == job), None)
 
     def gangs(self) -> list[dict[str, Any]]:
-        """Jobs that wait for more than one GPU and hold none yet, the oldest first."""
+        """Jobs that wait for more than one GPU, the oldest first, but those held by their owner."""
         return [row for row in self.rows if _queues(row) and (row["gpus"] or 0) > 1]
 
     def _expectation(self, row: Mapping[str, Any]) -> Expectation:
@@ -115,8 +108,8 @@ def size_of(job: Mapping[str, Any]) -> str:
 
 
 def _queues(row: Mapping[str, Any]) -> bool:
-    """Whether it competes for GPUs: it holds none, and its owner wants it to run."""
-    return row["part"] in ("pending", "requeue") and row["reason"] not in HELD_REASONS
+    """Whether it competes for GPUs: its owner wants it to run."""
+    return row["reason"] not in HELD_REASONS
 
 
 def _position(
@@ -131,10 +124,7 @@ def _position(
 
 def sentence(row: Mapping[str, Any], as_of_us: int) -> str:
     """Why a job of the table `waiting` waits, in words."""
-    since = moment(row["reason_since_us"], as_of_us)
-    if row["part"] in STARTING:
-        return f"{STARTING[row['part']]}, since {since}"
-    parts = [_blocked(row, since)]
+    parts = [_blocked(row, moment(row["reason_since_us"], as_of_us))]
     if row["gathered_gpus"] is not None:
         gathered_since = moment(row["gathered_since_us"], as_of_us)
         parts.append(f"{row['gathered_gpus']:,} are gathered since {gathered_since}")

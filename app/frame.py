@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -23,6 +23,10 @@ LOOKS_EVERY_S = 15
 
 GRAIN_US = 300 * US_PER_S
 """Now, for what is remembered: numbers of one moment serve five minutes of views."""
+
+
+MOST_UNSCROLLED = 15
+"""A table of so many rows is shown whole, a longer one scrolls."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,10 @@ def table(rows: Sequence[Mapping[str, Any]], **config: Any) -> None:
         st.caption("Nothing to list.")
         return
     frame = pd.DataFrame(list(map(dict, rows))).astype(object)
-    st.dataframe(frame, hide_index=True, width="stretch", column_config=config or None)
+    height: Literal["content", "auto"] = "content" if len(rows) <= MOST_UNSCROLLED else "auto"
+    st.dataframe(
+        frame, hide_index=True, width="stretch", height=height, column_config=config or None
+    )
 
 
 def badge(icon: str, word: str, color: str) -> str:

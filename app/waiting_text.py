@@ -54,10 +54,10 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> Rows:
     """How often each contract was kept, broken and not judged."""
     return [
         {
-            "Contract": format.capital(row["promise"]),
-            "Kept": format.count(row["kept"]),
             "Broken": format.count(row["broken"]),
+            "Kept": format.count(row["kept"]),
             "Unknown": format.count(row["unknown"]),
+            "Contract": format.capital(row["promise"]),
         }
         for row in waits.summed(rows)
     ]

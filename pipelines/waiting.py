@@ -86,7 +86,7 @@ def share(part_us: int, whole_us: int | None) -> str:
 
 def outlook(present: dict[str, Any]) -> str:
     """Its place in its tier, and what comparable jobs that had waited as long went through."""
-    place = "holds its GPUs, or is held back by its owner"
+    place = "not in the line: its owner holds it back"
     if present["position"] is not None:
         place = f"number {present['position']} of {present['of']} in {present['tier']} by age"
     expected = present["expectation"]

@@ -16,7 +16,8 @@ LISTED = 50
 def title(rows: list[dict[str, Any]], whole: dict[str, Any]) -> str:
     """The answer."""
     count = format.plural(len(rows), "job waits", "jobs wait") if rows else "Nobody waits"
-    return f"{count}; {waiting_text.share(whole)} of waiting is explained"
+    known = f"; {waiting_text.share(whole)} of waiting is explained" if whole["wait_us"] > 0 else ""
+    return count + known
 
 
 def sentence(rows: list[dict[str, Any]], broken: int) -> str:

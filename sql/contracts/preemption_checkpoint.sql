@@ -16,7 +16,7 @@ select job, reclaimed_us as at_us,
     when recovered_us is null then ': nothing was saved; it has not resumed, so what that cost is unknown'
     when lost_steps is null then ': nothing was saved; without step records what that cost is unknown'
     when lost_steps = 0 then ': there was nothing new to save'
-    else ': nothing was saved in its window of ' || said_us(grace_us) || ', and ' || lost_steps
-      || ' steps were done again'
+    else ': nothing was saved in its window of ' || said_us(grace_us) || '; steps done again: '
+      || lost_steps
   end as detail
 from judged

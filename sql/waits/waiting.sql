@@ -1,6 +1,6 @@
--- Grain: a job that has not ended and waits: for its first step, or since it was interrupted after
--- it. part and reason are as in wait_story, from reason_since_us on; gathered_gpus are set aside for
--- it since gathered_since_us, null where nothing is.
+-- Grain: a job that has not ended and waits: for its first step (see marts/queue_waits), or again
+-- since it stopped. part is pending with the reason that holds since reason_since_us, or requeue with
+-- the cause of the interruption; gathered_gpus are set aside for it, null where nothing is.
 with seen as (select max(as_of_us) as as_of_us from refreshes),
 open_jobs as (
   select f.job_id, f.submitted_us, f.last_step_us, f.gpus, q.job_id is not null as is_first
@@ -41,12 +41,10 @@ turns as (
   from since s
   union all
   select s.job_id, s.since_us, s.is_again, greatest(t.ts_us, s.since_us), t.record_key,
-    case t.event when 'job_pending' then 'pending' when 'resources_allocated' then 'launch'
-      when 'process_started' then 'load' when 'checkpoint_loaded' then 'first_step'
-      else 'requeue' end,
+    case t.event when 'job_pending' then 'pending' else 'requeue' end,
     coalesce(t.reason, ''), t.detail, t.cause
   from since s join told t using (job_id)
-  where not starts_with(t.event, 'reservation') and (t.ts_us >= s.since_us or not s.is_again)
+  where t.event in ('job_pending', 'interruption') and (t.ts_us >= s.since_us or not s.is_again)
 ),
 present as (
   select job_id, any_value(since_us) as since_us, any_value(is_again) as is_again,
@@ -54,18 +52,19 @@ present as (
     arg_max(cause, (at_us, record_key)) filter (part = 'requeue') as cause
   from turns group by job_id
 ),
+-- A reservation that is told to begin and to end at one moment is over.
 reserved as (
-  select t.job_id, arg_max(t.event, (t.ts_us, t.event, t.record_key)) = 'reservation_ended' as is_over,
-    arg_max(t.gpus_gathered, (t.ts_us, t.event, t.record_key)) as gpus,
-    max(t.ts_us) as since_us
-  from told t where starts_with(t.event, 'reservation')
+  select t.job_id, max(t.ts_us) as since_us, arg_max({event: t.event, gpus: t.gpus_gathered},
+      (t.ts_us, t.event = 'reservation_ended', t.event, t.record_key)) as last
+  from told t join since s using (job_id)
+  where starts_with(t.event, 'reservation') and t.ts_us >= s.since_us
   group by t.job_id
 )
 select j.job, p.since_us, p.is_again, p.turn.part as part, p.turn.reason as reason,
   p.turn.at_us as reason_since_us, p.turn.detail as detail, p.cause, o.gpus,
-  r.gpus as gathered_gpus, r.since_us as gathered_since_us
+  r.last.gpus as gathered_gpus, r.since_us as gathered_since_us
 from present p
 join jobs j using (job_id)
 join open_jobs o using (job_id)
-left join (from reserved where not is_over) r using (job_id)
+left join (from reserved where last.event <> 'reservation_ended') r using (job_id)
 order by p.since_us, j.job
