@@ -13,6 +13,7 @@ from scenarios import made, small
 
 from metrics.contracts import CONTRACTS
 from metrics.policy import GuaranteedShare
+from pipelines.simulation.scenario import Disorder
 from pipelines.simulation.workload import TENANT_SHARES
 
 Rows = list[dict[str, Any]]
@@ -146,3 +147,25 @@ def test_a_smaller_cluster_breaks_nothing_that_its_truth_does_not_know(tmp_path:
         broken = [r["job"] for r in rows if r["contract"] == contract and r["kept"] is False]
         known = [r["job"] for r in product.truth_rows(folder, "breaches") if r["kind"] == kind]
         assert sorted(broken) == sorted(known)
+
+
+TABLES = ("contracts", "waiting", "loans")
+
+
+def test_hourly_deliveries_with_refreshes_between_them_publish_the_same(tmp_path: Path) -> None:
+    scenario = small(21, days=1, jobs=6, bad_week=1, disorder=Disorder.DELIVERY)
+    folder = made(scenario, tmp_path / "made")
+    (tmp_path / "once").mkdir()
+    with product.delivered_at_once(folder, tmp_path / "once") as con:
+        expected = harness.published(con, *TABLES)
+    assert expected["contracts"]
+    with harness.fresh_warehouse() as con:
+        for hour, files in enumerate(product.hourly(folder)):
+            for path in files:
+                harness.ingest_one(con, path)
+            if hour % 4 == 0:
+                harness.rederive(con)
+        harness.rederive(con)
+        assert harness.published(con, *TABLES) == expected
+        harness.rederive(con, rebuild=True)
+        assert harness.published(con, *TABLES) == expected
