@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from answers import detail, questions
-from answers.facts import Facts
+from answers.facts import Facts, matches
 from answers.mart import Mart
 from metrics.contracts import CONTRACTS, HELD_REASONS, UNEXPLAINED
 from metrics.conventions import DAY_US, US_PER_S
@@ -30,7 +30,7 @@ BLOCKED = {
     "dependency": "it waits for another job that it depends on",
     "maintenance": "it waits for maintenance to end",
     "user_hold": "its owner holds it",
-    "other": "the scheduler gives a reason that has no name here",
+    "other": "another reason",
     "": "no reason is on record",
 }
 """What blocks a job that is pending, by reason; gang_size is said with its numbers."""
@@ -280,10 +280,47 @@ def contracts(mart: Mart, job: str | None = None) -> list[dict[str, Any]]:
     )
 
 
-def summed(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How often each contract was kept, broken and not judged, in the order of CONTRACTS."""
-    found = {name: {"kept": 0, "broken": 0, "unknown": 0} for name in CONTRACTS}
-    for row in rows:
-        word = {True: "kept", False: "broken", None: "unknown"}[row["kept"]]
-        found[row["contract"]][word] += 1
-    return [{"contract": name, "promise": CONTRACTS[name]} | found[name] for name in CONTRACTS]
+@dataclass(frozen=True)
+class Verdicts:
+    """The verdicts of a span about a scope's jobs: how many of each contract, and the breaches."""
+
+    counts: tuple[dict[str, Any], ...]
+    broken: tuple[dict[str, Any], ...]
+    """In order of time."""
+    unjudged: tuple[str, ...]
+    """Why a contract is judged of no job at all."""
+
+
+def verdicts(facts: Facts, scope: Scope, start_us: int, end_us: int) -> Verdicts:
+    """How the contracts were kept in a span."""
+    where, params = matches(scope, "j")
+    inside = (
+        f"contracts c join scoped_jobs j using (job) where {where} and at_us >= ? and at_us < ?"
+    )
+    params = [*params, start_us, end_us]
+    counts = facts.mart.rows(
+        f"select contract, kept, count(*) as number from {inside} group by all", params
+    )
+    broken = facts.mart.rows(
+        f"select contract, job, at_us, kept, detail from {inside} and not kept"
+        " order by at_us, contract, job, detail",
+        params,
+    )
+    unjudged = facts.mart.rows("select contract, detail from contracts where job is null")
+    numbers = {(row["contract"], row["kept"]): row["number"] for row in counts}
+    numbers |= {(row["contract"], None): 1 for row in unjudged}
+    return Verdicts(tuple(summed(numbers)), tuple(broken), tuple(row["detail"] for row in unjudged))
+
+
+def summed(numbers: Mapping[tuple[str, bool | None], int]) -> list[dict[str, Any]]:
+    """Each contract's occasions by verdict, in the order of CONTRACTS."""
+    return [
+        {
+            "contract": name,
+            "promise": promise,
+            "kept": numbers.get((name, True), 0),
+            "broken": numbers.get((name, False), 0),
+            "unknown": numbers.get((name, None), 0),
+        }
+        for name, promise in CONTRACTS.items()
+    ]

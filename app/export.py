@@ -124,8 +124,8 @@ def _contracts(made: Document, found: review.Review) -> None:
     made.heading("Waits and contracts")
     made.text(review_text.contracts_sentence(found))
     made.table(waiting_text.explained(found.explained), "Nothing waited.")
-    made.table(waiting_text.summary(found.contracts), "No contract applies.")
-    broken = waiting_text.broken(found.contracts)
+    made.table(waiting_text.summary(found.contracts.counts), "No contract applies.")
+    broken = found.contracts.broken
     made.table(
         waiting_text.breaches(broken, review.TOP_BROKEN), "No contract was broken in this week."
     )

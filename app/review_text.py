@@ -158,7 +158,7 @@ def broken(found: Review) -> Rows:
 
 def contracts_sentence(found: Review) -> str:
     """How much of the week's waiting is explained, and how often a contract was broken."""
-    broken = len(waiting_text.broken(found.contracts))
+    broken = len(found.contracts.broken)
     said = format.plural(broken, "contract was broken", "contracts were broken")
     return (
         f"{waiting_text.share(found.explained[0])} of the week’s waiting time is explained;"

@@ -59,7 +59,7 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> Rows:
             "Unknown": format.count(row["unknown"]),
             "Contract": format.capital(row["promise"]),
         }
-        for row in waits.summed(rows)
+        for row in rows
     ]
 
 
@@ -74,11 +74,6 @@ def breaches(rows: Sequence[Mapping[str, Any]], most: int) -> Rows:
         }
         for row in reversed(rows[-most:])
     ]
-
-
-def broken(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those that were broken."""
-    return [row for row in rows if row["kept"] is False]
 
 
 def loaned(rows: Iterable[Mapping[str, Any]]) -> Rows:

@@ -1,5 +1,6 @@
 """The commands about the cluster's side: why jobs wait, and which contracts were kept."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -152,7 +153,7 @@ def contracts(
 def _print_contracts(rows: list[dict[str, Any]]) -> None:
     cells = [
         [row["promise"], *(str(row[word]) for word in ("kept", "broken", "unknown"))]
-        for row in waits.summed(rows)
+        for row in waits.summed(Counter((row["contract"], row["kept"]) for row in rows))
     ]
     show.print_table("Contracts", ("~contract", ">kept", ">broken", ">unknown"), cells)
     found = [row for row in rows if row["kept"] is False]

@@ -39,8 +39,8 @@ def waits_and_contracts(found: review.Review) -> None:
     with left:
         frame.table(waiting_text.explained(found.explained))
     with right:
-        frame.table(waiting_text.summary(found.contracts))
-    broken = waiting_text.broken(found.contracts)
+        frame.table(waiting_text.summary(found.contracts.counts))
+    broken = found.contracts.broken
     listed(
         [
             f"[{row['job']}]({address.link('job', job=row['job'])}), {format.moment(row['at_us'])}:"

@@ -4,13 +4,14 @@ from typing import Any
 
 import streamlit as st
 
+from answers import waits
 from app import address, format, frame, waiting_text
 from app.charts import gangs
 from app.frame import View
 from app.views import waiting
 from metrics.contracts import CONTRACTS
 
-LISTED = 50
+LISTED, LINKED = 50, 20
 
 
 def title(rows: list[dict[str, Any]], whole: dict[str, Any]) -> str:
@@ -99,23 +100,21 @@ def show_loans(seen: View) -> None:
     frame.numbers(waiting_text.loaned(found[:200]), "Numbers: loans")
 
 
-def show_contracts(rows: list[dict[str, Any]]) -> None:
+def show_contracts(found: waits.Verdicts) -> None:
     """How often each contract was kept, and each breach with a link to its job."""
-    frame.table(waiting_text.summary(rows))
-    unjudged = [row["detail"] for row in rows if row["job"] is None]
-    if unjudged:
-        st.caption(f"Not judged: {'; '.join(unjudged)}.")
-    broken = waiting_text.broken(rows)
-    st.subheader(f"Broken ({len(broken)})", anchor=False)
-    if not broken:
+    frame.table(waiting_text.summary(found.counts))
+    if found.unjudged:
+        st.caption(f"Not judged: {'; '.join(found.unjudged)}.")
+    st.subheader(f"Broken ({len(found.broken)})", anchor=False)
+    if not found.broken:
         st.caption("No contract was broken.")
-    for row in list(reversed(broken))[:20]:
+    for row in list(reversed(found.broken))[:LINKED]:
         st.markdown(
             f"- {_link(row['job'])}, {format.moment(row['at_us'])}:"
             f" {CONTRACTS[row['contract']]}. **{format.capital(row['detail'])}.**"
         )
-    if len(broken) > 20:
-        frame.numbers(waiting_text.breaches(broken, 500), f"All {len(broken)} of them")
+    if len(found.broken) > LINKED:
+        frame.numbers(waiting_text.breaches(found.broken, 500), "Numbers: all breaches")
     st.code("headway contracts --broken --format json", language="sh")
 
 
@@ -125,8 +124,7 @@ def page() -> None:
     rows = seen.published.ask(waiting.rows, seen.scope)
     known = seen.published.ask(waiting.explained, seen.scope, seen.shown_us)
     judged = seen.published.ask(waiting.contracts, seen.scope, seen.shown_us)
-    broken = len(waiting_text.broken(judged))
-    frame.head(seen, title(rows, known[0]), sentence(rows, broken))
+    frame.head(seen, title(rows, known[0]), sentence(rows, len(judged.broken)))
     st.header("Oldest gangs", anchor=False)
     show_gangs(seen)
     st.header("Why each job waits", anchor=False)

@@ -9,7 +9,7 @@ from typing import Any
 from answers import budgets, detail, waits
 from answers.budgets import Report
 from answers.facts import Facts
-from app.views import home, waiting
+from app.views import home
 from app.views.spans import WEEK_US, week_of
 from metrics.budget import Amount, State, amount
 from metrics.conventions import US_PER_S
@@ -102,8 +102,7 @@ class Review:
     broken: tuple[dict[str, Any], ...]
     explained: tuple[dict[str, Any], ...]
     """Waiting time of the week and what of it is explained, of all and by tier."""
-    contracts: tuple[dict[str, Any], ...]
-    """The verdicts of the week about the platform's contracts."""
+    contracts: waits.Verdicts
 
     @property
     def moves(self) -> list[tuple[str, int]]:
@@ -142,7 +141,7 @@ def review(facts: Facts, scope: Scope, week_name: str) -> Review:
         tuple(row for row in restarts if row["outcome"] == "open"),
         tuple({"job": b.job, "at_us": b.at_us, "lost_us": b.lost_us} for b in broken),
         tuple(waits.explained(facts, scope, week.start_us, as_of_us)),
-        tuple(waiting.within(facts, scope, week.start_us, as_of_us)),
+        waits.verdicts(facts, scope, week.start_us, as_of_us),
     )
 
 

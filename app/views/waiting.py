@@ -28,19 +28,9 @@ def loans(facts: Facts, as_of_us: int) -> list[dict[str, Any]]:
     return waits.loans(facts.mart, *spans.window(facts, as_of_us))
 
 
-def contracts(facts: Facts, scope: Scope, as_of_us: int) -> list[dict[str, Any]]:
+def contracts(facts: Facts, scope: Scope, as_of_us: int) -> waits.Verdicts:
     """The verdicts of the window."""
-    return within(facts, scope, *spans.window(facts, as_of_us))
-
-
-def within(facts: Facts, scope: Scope, start_us: int, end_us: int) -> list[dict[str, Any]]:
-    """The verdicts of a span about jobs of the scope, and those that concern no one job."""
-    return [
-        row
-        for row in waits.contracts(facts.mart)
-        if row["job"] is None
-        or (start_us <= row["at_us"] < end_us and facts.in_scope(row["job"], scope))
-    ]
+    return waits.verdicts(facts, scope, *spans.window(facts, as_of_us))
 
 
 def of_job(facts: Facts, job: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
