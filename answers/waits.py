@@ -3,8 +3,8 @@
 Apart from `answers.detail` because the command line asks for it, too. Times are µs.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -53,7 +53,7 @@ class Waiting:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """Every job that waits, the oldest first: why, its place in its tier, what to expect."""
+        """Every job that waits, the oldest first: why, and its place in its tier."""
         found = self._facts.mart.rows("from waiting order by since_us, job")
         as_of_us = self._facts.data_through_us or 0
         for row in found:
@@ -61,9 +61,7 @@ class Waiting:
             row |= {"tier": job["tier"], "tenant": job["tenant"], "size": size_of(job)}
             row["waited_us"] = as_of_us - row["since_us"]
             row["now"] = sentence(row, as_of_us)
-            row["expectation"] = self._expectation(row)
-        for row in found:
-            row["position"], row["of"] = _position(row, found)
+        _place(found)
         return found
 
     def of(self, job: str) -> dict[str, Any] | None:
@@ -74,7 +72,8 @@ class Waiting:
         """Jobs that wait for more than one GPU, the oldest first, but those held by their owner."""
         return [row for row in self.rows if _queues(row) and (row["gpus"] or 0) > 1]
 
-    def _expectation(self, row: Mapping[str, Any]) -> Expectation:
+    def expectation(self, row: Mapping[str, Any]) -> Expectation:
+        """What a job that waits may expect: of one that waits again, what other restarts took."""
         spans = self._restarts if row["is_again"] else self._waits
         lasted = having_lasted(spans[row["tier"], row["size"]], row["waited_us"])
         if len(lasted) < self._facts.policy.waits.comparable_jobs:
@@ -112,14 +111,18 @@ def _queues(row: Mapping[str, Any]) -> bool:
     return row["reason"] not in HELD_REASONS
 
 
-def _position(
-    row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
-) -> tuple[int | None, int | None]:
-    """Its place by age among those of its tier that compete, and how many those are."""
-    if not _queues(row):
-        return None, None
-    line = [other["job"] for other in rows if other["tier"] == row["tier"] and _queues(other)]
-    return line.index(row["job"]) + 1, len(line)
+def _place(rows: Sequence[dict[str, Any]]) -> None:
+    """Give each row its place by age among those of its tier that compete, and how many those are.
+
+    One that does not compete has none.
+    """
+    line = Counter(row["tier"] for row in rows if _queues(row))
+    ahead: Counter[str] = Counter()
+    for row in rows:
+        row["position"] = row["of"] = None
+        if _queues(row):
+            ahead[row["tier"]] += 1
+            row["position"], row["of"] = ahead[row["tier"]], line[row["tier"]]
 
 
 def sentence(row: Mapping[str, Any], as_of_us: int) -> str:
@@ -164,7 +167,8 @@ def why(facts: Facts, job: str) -> dict[str, Any]:
     wait_us = waits[0]["wait_us"] if waits else None
     story = _story(facts.mart, job)
     reasons = _reasons(story, wait_us)
-    present = Waiting(facts).of(job)
+    waiting = Waiting(facts)
+    present = waiting.of(job)
     unexplained_us = sum(row["us"] for row in reasons if row["reason"] == UNEXPLAINED)
     return {
         "job": job,
@@ -174,7 +178,9 @@ def why(facts: Facts, job: str) -> dict[str, Any]:
         "reasons": reasons,
         "now": present["now"] if present else None,
         "history": story,
-        "present": _told(present) if present else None,
+        "present": _told(present) | {"expectation": vars(waiting.expectation(present))}
+        if present
+        else None,
     }
 
 
@@ -217,8 +223,7 @@ _TOLD = ("position", "of", "tier", "size", "since_us", "waited_us", "gpus", "gat
 
 
 def _told(row: Mapping[str, Any]) -> dict[str, Any]:
-    expected: Expectation = row["expectation"]
-    return {name: row[name] for name in _TOLD} | {"expectation": vars(expected)}
+    return {name: row[name] for name in _TOLD}
 
 
 def all_waiting(facts: Facts) -> dict[str, Any]:

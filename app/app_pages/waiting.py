@@ -11,7 +11,8 @@ from app.frame import View
 from app.views import waiting
 from metrics.contracts import CONTRACTS
 
-LISTED, LINKED = 50, 20
+LINKED = 20
+"""So many breaches are told with a link to their job."""
 
 
 def title(rows: list[dict[str, Any]], whole: dict[str, Any]) -> str:
@@ -41,7 +42,7 @@ def show_jobs(rows: list[dict[str, Any]]) -> None:
     """A sentence for each job that waits, the oldest first."""
     if not rows:
         st.caption("Nobody waits now.")
-    for row in rows[:LISTED]:
+    for row in rows[: waiting.LISTED]:
         gpus = "GPUs unknown" if row["gpus"] is None else format.plural(row["gpus"], "GPU")
         more = "; ".join(
             part for part in (waiting_text.place(row), waiting_text.outlook(row)) if part
@@ -51,8 +52,8 @@ def show_jobs(rows: list[dict[str, Any]]) -> None:
             f" {format.duration(row['waited_us'])}: {format.capital(row['now'])}."
             f" {format.capital(more)}."
         )
-    if len(rows) > LISTED:
-        st.caption(f"and {len(rows) - LISTED} more: `headway why`")
+    if len(rows) > waiting.LISTED:
+        st.caption(f"and {len(rows) - waiting.LISTED} more: `headway why`")
 
 
 def show_gangs(seen: View) -> None:

@@ -7,10 +7,17 @@ from answers.facts import Facts
 from app.views import spans
 from metrics.scope import Scope
 
+LISTED = 50
+"""So many waiting jobs are told one by one."""
+
 
 def rows(facts: Facts, scope: Scope) -> list[dict[str, Any]]:
-    """Every job of the scope that waits, the oldest first."""
-    return [row for row in waits.Waiting(facts).rows if facts.in_scope(row["job"], scope)]
+    """Every job of the scope that waits, the oldest first; LISTED of them with what to expect."""
+    waiting = waits.Waiting(facts)
+    found = [row for row in waiting.rows if facts.in_scope(row["job"], scope)]
+    for row in found[:LISTED]:
+        row["expectation"] = waiting.expectation(row)
+    return found
 
 
 def gangs(facts: Facts, scope: Scope) -> list[dict[str, Any]]:
@@ -36,4 +43,8 @@ def contracts(facts: Facts, scope: Scope, as_of_us: int) -> waits.Verdicts:
 def of_job(facts: Facts, job: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
     """Why a job waits now (None: it does not), and the contracts that were broken to it."""
     broken = [row for row in waits.contracts(facts.mart, job) if row["kept"] is False]
-    return waits.Waiting(facts).of(job), broken
+    waiting = waits.Waiting(facts)
+    present = waiting.of(job)
+    if present is not None:
+        present["expectation"] = waiting.expectation(present)
+    return present, broken

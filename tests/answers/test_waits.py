@@ -278,13 +278,19 @@ def history(lengths: Sequence[float], tier: str = "standard") -> list[fleet.Reco
     return records
 
 
+def expectation(facts: Facts) -> waits.Expectation:
+    """What the job that waits may expect."""
+    waiting = waits.Waiting(facts)
+    row = waiting.of("big")
+    assert row is not None
+    return waiting.expectation(row)
+
+
 def test_the_expectation_holds_given_that_the_job_has_waited_so_long() -> None:
     # It has waited 4 h (6 to 10). Of the others 1, 2, 3 h are behind it: 5, 6, 8, 20 remain, and
     # itself, which has not ended. Half of those four had ended by 6 h, 90 % by 20 h.
     with told(*history([1, 2, 3, 5, 6, 8, 20]), submitted(6, gpus=1), policy=FEW) as facts:
-        row = waits.Waiting(facts).of("big")
-    assert row is not None
-    expected = row["expectation"]
+        expected = expectation(facts)
     assert expected.comparable == 4
     assert (expected.p50_us, expected.p90_us) == (6 * HOUR_US, 20 * HOUR_US)
 
@@ -298,9 +304,8 @@ def test_with_too_few_comparable_jobs_the_expectation_is_unknown(
     others: list[fleet.Record],
 ) -> None:
     with told(*others, submitted(6, gpus=1), policy=FEW) as facts:
-        row = waits.Waiting(facts).of("big")
-    assert row is not None
-    assert (row["expectation"].p50_us, row["expectation"].p90_us) == (None, None)
+        expected = expectation(facts)
+    assert (expected.p50_us, expected.p90_us) == (None, None)
 
 
 def test_jobs_of_another_size_are_not_comparable() -> None:
@@ -309,9 +314,30 @@ def test_jobs_of_another_size_are_not_comparable() -> None:
         submitted(6, gpus=512, expected_duration_us=100 * HOUR_US),
         policy=FEW,
     ) as facts:
-        row = waits.Waiting(facts).of("big")
-    assert row is not None
-    assert (row["size"], row["expectation"].comparable) == ("large", 0)
+        assert expectation(facts).comparable == 0
+
+
+def test_a_job_that_waits_again_is_compared_with_restarts() -> None:
+    # Three others restarted within 1, 2 and 3 h of an interruption; this one was stopped at 9:30.
+    records = []
+    for number, hours in enumerate([1, 2, 3]):
+        name = f"other-{number}"
+        records += [
+            submitted(0, name, gpus=1),
+            record("resources_allocated", 1, name, attempt=0),
+            record("process_started", 1, name, attempt=0),
+            record("interruption", 2, name, attempt=0, cause="hardware"),
+            record("process_started", 2 + hours, name, attempt=1),
+        ]
+    with told(
+        *records,
+        submitted(0, gpus=1),
+        record("process_started", 1, attempt=0),
+        record("interruption", 9.5, attempt=0, cause="hardware"),
+        policy=FEW,
+    ) as facts:
+        expected = expectation(facts)
+    assert (expected.comparable, expected.p50_us) == (3, 2 * HOUR_US)
 
 
 # --- gangs and the explained share ---
