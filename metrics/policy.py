@@ -236,13 +236,6 @@ class Price(_Section):
     currency: str = "USD"
 
 
-class GuaranteedShare(_Section):
-    """GPUs that a tenant gets before any other tenant borrows."""
-
-    tenant: str
-    guaranteed_gpus: int = Field(ge=0)
-
-
 class Waits(_Section):
     """How waits and loans are judged.
 
@@ -279,6 +272,7 @@ class Policy(_Section):
     silent_after_s: Seconds
     stale_after_s: Seconds = 7200
     restart_limit_s: Seconds = 600
+    waits: Waits = Waits()
     classes: Classes = Classes()
     charges: tuple[ChargeRule, ...] = DEFAULT_CHARGES
     minimum: Minimum = Minimum()
@@ -295,8 +289,8 @@ class Policy(_Section):
     decisions: Decisions = Decisions()
     alerts: tuple[AlertWindow, ...] = DEFAULT_ALERTS
     price: Price = Price()
-    shares: tuple[GuaranteedShare, ...] = ()
-    waits: Waits = Waits()
+    shares: dict[str, Annotated[int, Field(ge=0, le=10**9)]] = {}
+    """GPUs that each tenant is guaranteed."""
     checks: Checks = Checks()
     housekeeping: Housekeeping = Housekeeping()
     objectives: Annotated[tuple[Slo, ...], Field(exclude=True)] = ()
@@ -310,15 +304,6 @@ class Policy(_Section):
         if twice:
             raise ValueError(f"two tiers have the name {', '.join(twice)}")
         return tiers
-
-    @field_validator("shares")
-    @classmethod
-    def _tenants_differ(cls, shares: tuple[GuaranteedShare, ...]) -> tuple[GuaranteedShare, ...]:
-        counts = Counter(share.tenant for share in shares)
-        twice = [tenant for tenant, count in counts.items() if count > 1]
-        if twice:
-            raise ValueError(f"two shares are given for the tenant {', '.join(twice)}")
-        return shares
 
     @property
     def silent_after_us(self) -> int:

@@ -40,10 +40,8 @@ def _put_rules(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
     )
     shares = pa.table(
         {
-            "tenant": pa.array([share.tenant for share in policy.shares], pa.string()),
-            "guaranteed_gpus": pa.array(
-                [share.guaranteed_gpus for share in policy.shares], pa.int64()
-            ),
+            "tenant": pa.array(policy.shares.keys(), pa.string()),
+            "guaranteed_gpus": pa.array(policy.shares.values(), pa.int64()),
         }
     )
     con.register("shares_given", shares)

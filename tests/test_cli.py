@@ -531,6 +531,8 @@ def test_a_question_before_anything_was_published_fails_and_says_what_to_do(
         (("job", "20x"), "did you mean 20"),
         (("ledger", "--job", "nope"), "nope: no such job"),
         (("restarts", "--job", "nope"), "nope: no such job"),
+        (("why", "20x"), "did you mean 20"),
+        (("contracts", "--job", "nope"), "nope: no such job"),
         (("job", ""), "no such job"),
         (("job",), "Missing argument"),
         (("jobs",), "No such command"),

@@ -36,7 +36,7 @@ loaded as (
 )
 select j.job, r.job_id, r.detected_us, r.recovered_us, r.cause, f.instrumented,
   f.checkpoint_interval_us as interval_us, coalesce(a.lost_us, 0) as lost_us, r.lost_steps,
-  sqrt(2.0 * c.save_us * m.between_us)::bigint as optimal_us,
+  sqrt(2.0 * nullif(c.save_us, 0) * m.between_us)::bigint as optimal_us,
   s.ts_us as saved_us, s.step as saved_step, l.step as resumed_step
 from restarts r
 join jobs j using (job_id)

@@ -169,21 +169,19 @@ def test_a_bad_policy_is_a_fault_of_usage() -> None:
 
 
 def test_guaranteed_shares_and_how_waits_are_judged_are_policy(policy_file: Path) -> None:
-    shares = "shares: [{tenant: a, guaranteed_gpus: 512}]\nwaits: {comparable_jobs: 3}\n"
+    shares = "shares: {a: 512}\nwaits: {comparable_jobs: 3}\n"
     policy = load(policy_file, GOOD + shares)
-    assert [(s.tenant, s.guaranteed_gpus) for s in policy.shares] == [("a", 512)]
+    assert policy.shares == {"a": 512}
     assert policy.waits.comparable_jobs == 3
-    assert load(policy_file, GOOD).shares == load_policy(None).shares == ()
+    assert load(policy_file, GOOD).shares == load_policy(None).shares == {}
 
 
 @pytest.mark.parametrize(
-    ("shares", "told"),
-    [
-        ("[{tenant: a, guaranteed_gpus: 8}, {tenant: a, guaranteed_gpus: 9}]", "tenant a"),
-        ("[{tenant: a, guaranteed_gpu: 8}]", "guaranteed_gpus"),
-        ("[{tenant: a, guaranteed_gpus: -1}]", "guaranteed_gpus"),
-    ],
-    ids=["a tenant named twice", "a key misspelt", "fewer than none"],
+    ("section", "told"),
+    [("shares: {a: -1}", "shares"), ("waits: {comparable_job: 3}", "comparable_jobs")],
+    ids=["fewer GPUs than none", "a key misspelt"],
 )
-def test_a_share_that_makes_no_sense_is_refused(policy_file: Path, shares: str, told: str) -> None:
-    assert told in refusal(policy_file, f"{GOOD}shares: {shares}\n")
+def test_a_section_about_waits_that_makes_no_sense_is_refused(
+    policy_file: Path, section: str, told: str
+) -> None:
+    assert told in refusal(policy_file, f"{GOOD}{section}\n")

@@ -12,7 +12,6 @@ import pytest
 from scenarios import made, small
 
 from metrics.contracts import CONTRACTS
-from metrics.policy import GuaranteedShare
 from pipelines.simulation.scenario import Disorder
 from pipelines.simulation.workload import TENANT_SHARES
 
@@ -20,13 +19,10 @@ Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def shares(long_run: Path) -> tuple[GuaranteedShare, ...]:
+def shares(long_run: Path) -> dict[str, int]:
     """What the simulator guarantees, of all GPUs."""
     (installed,) = {sum_us // 3_600_000_000 for sum_us in _by_hour(long_run).values()}
-    return tuple(
-        GuaranteedShare(tenant=tenant, guaranteed_gpus=int(share * installed))
-        for tenant, share in TENANT_SHARES.items()
-    )
+    return {tenant: int(share * installed) for tenant, share in TENANT_SHARES.items()}
 
 
 def _by_hour(folder: Path) -> dict[int, int]:
@@ -38,7 +34,7 @@ def _by_hour(folder: Path) -> dict[int, int]:
 
 @pytest.fixture(scope="module")
 def judged(
-    long_run: Path, shares: tuple[GuaranteedShare, ...], tmp_path_factory: pytest.TempPathFactory
+    long_run: Path, shares: dict[str, int], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Rows]]:
     """What is published of the long run."""
     policy = harness.POLICY.model_copy(update={"shares": shares})

@@ -3,7 +3,7 @@
 Seconds after a whole hour, as in the other tests of rules; `judge` publishes, reads the verdicts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ from build import (
 )
 
 from metrics.contracts import CONTRACTS
-from metrics.policy import GuaranteedShare
 
 Verdicts = list[tuple[str | None, float | None, bool | None]]
 """(job, second, whether it was kept)"""
@@ -45,10 +44,9 @@ def judge(warehouse: duckdb.DuckDBPyConnection, tmp_path: Path) -> Judge:
         contract: str,
         lifecycle: Sequence[Record],
         taken: Sequence[Record] = (),
-        shares: Sequence[tuple[str, int]] = (),
+        shares: Mapping[str, int] | None = None,
     ) -> Verdicts:
-        given = tuple(GuaranteedShare(tenant=t, guaranteed_gpus=n) for t, n in shares)
-        policy = harness.POLICY.model_copy(update={"shares": given})
+        policy = harness.POLICY.model_copy(update={"shares": dict(shares or {})})
         harness.deliver(warehouse, tmp_path, list(lifecycle), list(taken))
         harness.rederive(warehouse)
         rows = harness.published(warehouse, "contracts", policy=policy)["contracts"]
@@ -468,7 +466,7 @@ def test_reserved_gpus_are_lent_to_preemptible_work_that_leaves_on_time(
 
 # --- guaranteed shares ---
 
-SHARES = [("a", 16), ("b", 16)]
+SHARES = {"a": 16, "b": 16}
 
 
 def job(name: str, tenant: str, gpus: int, when: float, tier: str = "standard") -> Record:
