@@ -126,6 +126,9 @@ def page() -> None:
     known = seen.published.ask(waiting.explained, seen.scope, seen.shown_us)
     judged = seen.published.ask(waiting.contracts, seen.scope, seen.shown_us)
     frame.head(seen, title(rows, known[0]), sentence(rows, len(judged.broken)))
+    newest_us = seen.published.meta.as_of_us or 0
+    if seen.shown_us < newest_us:
+        st.caption(f"Who waits is told as of the newest data: {format.moment(newest_us)}.")
     st.header("Oldest gangs", anchor=False)
     show_gangs(seen)
     st.header("Why each job waits", anchor=False)

@@ -7,7 +7,19 @@ from itertools import pairwise
 import pytest
 import vl_convert
 
-from app.charts import area, base, budget, curves, life, phases, spend, steps, trend, waterfall
+from app.charts import (
+    area,
+    base,
+    budget,
+    curves,
+    gangs,
+    life,
+    phases,
+    spend,
+    steps,
+    trend,
+    waterfall,
+)
 from metrics.conventions import HOUR_US
 from metrics.survival import Span, curve
 
@@ -65,6 +77,12 @@ def a_curve(theme: str) -> base.Drawing:
 
 RESTART = phases.Restart("a job", {"detect": H, "requeue": H, "launch": None}, 2 * H, "open", H)
 
+GANGS = [
+    gangs.Gang("half", 512, 256, 2 * H),
+    gangs.Gang("none", 64, None, H),
+    gangs.Gang("all", 8, 16, H),
+]
+
 DRAWINGS: dict[str, Callable[[str], base.Drawing]] = {
     "waterfall": lambda theme: waterfall.drawing(a_wall(), theme, "a job"),
     "life": a_life,
@@ -86,6 +104,8 @@ DRAWINGS: dict[str, Callable[[str], base.Drawing]] = {
     "trend": lambda theme: trend.drawing(
         [trend.Series("p50", [(NOW, H), (NOW + 168 * H, None)])], H, theme, "Waits"
     ),
+    "gangs": lambda theme: gangs.drawing(GANGS, theme, "GPUs gathered"),
+    "no gang": lambda theme: gangs.drawing([], theme, "GPUs gathered"),
     "days": lambda theme: area.drawing(
         [{"day_us": NOW, "hours": 24, "kind": "lost", "gpu_us": H}], theme, "GPUs"
     ),
@@ -120,3 +140,14 @@ def test_printed_hours_of_a_waterfall_add_up() -> None:
     plain = [float(row["value"].split()[0]) for row in labels if not row["bold"]]
     total = next(row for row in labels if row["label"] == "Lost in all")
     assert round(sum(plain), 1) == float(total["value"].split()[0])
+
+
+def test_a_gang_s_bar_is_filled_as_far_as_it_is_gathered() -> None:
+    drawing = gangs.drawing(GANGS, "light", "GPUs gathered")
+    filled = {b["what"]: b["x1"] for b in drawing.datasets["bars"] if b["kind"] == "solid"}
+    assert filled == {"half": 0.5, "all": 1.0}
+    assert [row["value"] for row in drawing.datasets["labels"]] == [
+        "256 of 512",
+        "none of 64",
+        "16 of 8",
+    ]
