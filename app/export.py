@@ -13,7 +13,7 @@ from answers.facts import Facts
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
-from app import capacity_text, format, review_text
+from app import capacity_text, format, review_text, waiting_text
 from app.charts import area
 from app.charts.base import Drawing
 from app.palette import LIGHT
@@ -118,6 +118,7 @@ def document(facts: Facts, rulings: Rulings, scope: Scope, week: str) -> Documen
     made.table(review_text.restarts(found), "None.")
     made.heading("Promises broken")
     made.table(review_text.broken(found), "None.")
+    _contracts(made, found)
     _capacity(made, found, facts.policy.price)
     return made
 
@@ -131,6 +132,17 @@ def _capacity(made: Document, found: review.Review, price: Price) -> None:
             f"{found.week.name}-capacity", area.drawing(week.bins, "light", "Installed GPUs")
         )
         made.table(capacity_text.groups(week.spent, price, before), "None.")
+
+
+def _contracts(made: Document, found: review.Review) -> None:
+    made.heading("Waits and contracts")
+    made.text(review_text.contracts_sentence(found))
+    made.table(waiting_text.explained(found.explained), "Nothing waited.")
+    made.table(waiting_text.summary(found.contracts.counts), "No contract applies.")
+    broken = found.contracts.broken
+    made.table(
+        waiting_text.breaches(broken, review.TOP_BROKEN), "No contract was broken in this week."
+    )
 
 
 def _budget(made: Document, facts: Facts, found: review.Review) -> None:

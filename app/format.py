@@ -138,6 +138,11 @@ def day(us: int) -> str:
     return f"{at.day} {at:%b}"
 
 
+def capital(text: str) -> str:
+    """The text with a capital first letter, all else as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def plural(number: int, one: str, many: str | None = None) -> str:
     """1 restart, 2 restarts."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"

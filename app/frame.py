@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -27,6 +27,9 @@ GRAIN_US = 300 * US_PER_S
 
 WINDOWS = (1, 7, 14, 30)
 """Over how many days back a page can look; budgets have 30 always."""
+
+MOST_UNSCROLLED = 15
+"""A table of so many rows is shown whole, a longer one scrolls."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +288,10 @@ def table(rows: Sequence[Mapping[str, Any]], **config: Any) -> None:
         st.caption("Nothing to list.")
         return
     frame = pd.DataFrame(list(map(dict, rows))).astype(object)
-    st.dataframe(frame, hide_index=True, width="stretch", column_config=config or None)
+    height: Literal["content", "auto"] = "content" if len(rows) <= MOST_UNSCROLLED else "auto"
+    st.dataframe(
+        frame, hide_index=True, width="stretch", height=height, column_config=config or None
+    )
 
 
 def badge(icon: str, word: str, color: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from app import format
+from app import format, waiting_text
 from app.charts import budget, spend
 from app.charts.base import Drawing
 from app.palette import BY_ID, SLO_LABELS, STATE_BADGES, THEMES, label
@@ -154,6 +154,16 @@ def broken(found: Review) -> Rows:
         }
         for row in found.broken
     ]
+
+
+def contracts_sentence(found: Review) -> str:
+    """How much of the week's waiting is explained, and how often a contract was broken."""
+    broken = len(found.contracts.broken)
+    said = format.plural(broken, "contract was broken", "contracts were broken")
+    return (
+        f"{waiting_text.share(found.explained[0])} of the week’s waiting time is explained;"
+        f" {said if broken else 'no contract was broken'}."
+    )
 
 
 def spent_chart(found: Review, theme: str) -> Drawing:

@@ -14,10 +14,10 @@ import numpy  # noqa: F401
 import pandas  # noqa: F401
 from streamlit.web import cli
 
-from app.charts import area, budget, curves, life, phases, spend, steps, trend, waterfall
+from app.charts import area, budget, curves, gangs, life, phases, spend, steps, trend, waterfall
 from app.palette import THEMES
 
-KINDS = (budget, spend, waterfall, life, phases, steps, curves, trend, area)
+KINDS = (budget, spend, waterfall, life, phases, steps, curves, trend, area, gangs)
 """Charts in the order in which pages are looked at."""
 
 

@@ -19,6 +19,7 @@ PAGES = {
     ],
     "Cluster": [
         ("capacity", "Capacity", ":material/memory:"),
+        ("waiting", "Waiting", ":material/pending_actions:"),
         ("health", "Data health", ":material/fact_check:"),
         ("decisions", "Decisions", ":material/gavel:"),
     ],

@@ -315,6 +315,22 @@ class Planning(_Section):
     keep: Keeping = Keeping()
 
 
+class Waits(_Section):
+    """How waits and loans are judged.
+
+    With fewer than `comparable_jobs` that had waited as long, what is to be expected is unknown. A
+    loan that is called back has left on time up to `leave_slack_s` after its grace window.
+    """
+
+    comparable_jobs: int = Field(default=10, gt=0)
+    leave_slack_s: int = Field(default=60, ge=0, le=LONGEST_S)
+
+    @property
+    def leave_slack_us(self) -> int:
+        """`leave_slack_s` in microseconds."""
+        return self.leave_slack_s * US_PER_S
+
+
 class Promise(_Section):
     """What must never happen. OpenSLO knows no target of 1, so it stands here."""
 
@@ -335,6 +351,7 @@ class Policy(_Section):
     silent_after_s: Seconds
     stale_after_s: Seconds = 7200
     restart_limit_s: Seconds = 600
+    waits: Waits = Waits()
     classes: Classes = Classes()
     charges: tuple[ChargeRule, ...] = DEFAULT_CHARGES
     minimum: Minimum = Minimum()

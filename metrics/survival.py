@@ -35,6 +35,15 @@ def quantile_us(spans: Sequence[Span], p: Fraction) -> int | None:
     return None
 
 
+def having_lasted(spans: Sequence[Span], age_us: int) -> list[Span]:
+    """The spans that lasted longer than `age_us`: their quantiles hold given that a span did.
+
+    S(t) / S(age) is the product over the observed times between them, and each factor counts only
+    spans that had lasted longer than `age_us`: it is the survival of those alone.
+    """
+    return [span for span in spans if span.age_us > age_us]
+
+
 @dataclass(frozen=True)
 class Step:
     """The share of spans that had ended by `age_us`, for drawing."""

@@ -18,7 +18,7 @@ from answers.home import Home
 from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
 from metrics.policy import load_policy
-from pipelines import capacity, decisions, planning, proving, show, tables
+from pipelines import capacity, decisions, planning, proving, show, tables, waiting
 from pipelines.listening import SITE, Listening
 from pipelines.options import FormatOption, HomeOption, JobOption, ScopeOption, moment_us
 from pipelines.show import Format
@@ -283,6 +283,7 @@ decisions.add_to(app)
 planning.add_to(app)
 proving.add_to(app)
 capacity.add_to(app)
+waiting.add_to(app)
 
 
 @app.command("app")

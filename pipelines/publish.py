@@ -23,6 +23,7 @@ from answers.journal import Journal
 from answers.mart import CURRENT, open_mart
 from metrics.policy import Policy
 from metrics.rulings import Rulings
+from pipelines.promises import publish_promises
 from pipelines.warehouse import transaction
 
 KEPT = 5
@@ -53,7 +54,7 @@ TABLES = (
     "quarantine",
     "files",
 )
-"""The tables of a mart; `sql/published/` holds a SELECT for each."""
+"""Tables of a mart, a SELECT of `sql/published/` each; pipelines/promises.py has the others."""
 
 
 def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_given: bool) -> Path:
@@ -66,12 +67,11 @@ def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_gi
     published_us = now_us()
     final = home.mart / f"mart-{_number(home.mart, published_us)}-{secrets.token_hex(3)}.duckdb"
     unfinished = final.with_suffix(".tmp")
-    _register_tiers(con, policy)
     try:
         con.execute(f"attach '{_escaped(unfinished)}' as mart")
         try:
             with transaction(con):
-                _write(con, published_us, as_of_given)
+                write_tables(con, policy, published_us, as_of_given)
             con.execute("checkpoint mart")
         finally:
             con.execute("detach mart")
@@ -79,7 +79,6 @@ def publish(con: duckdb.DuckDBPyConnection, home: Home, policy: Policy, as_of_gi
         unfinished.rename(final)
         _sync(home.mart)  # the name must outlive a power loss before CURRENT says it
     finally:
-        con.unregister("tier_names")
         unfinished.unlink(missing_ok=True)
         Path(f"{unfinished}.wal").unlink(missing_ok=True)
     _point_to(home.mart, final)
@@ -106,26 +105,38 @@ def record_decisions(home: Home, policy: Policy) -> None:
             record(facts, journal, facts.data_through_us)
 
 
-def _write(con: duckdb.DuckDBPyConnection, published_us: int, as_of_given: bool) -> None:
+def write_tables(
+    con: duckdb.DuckDBPyConnection, policy: Policy, published_us: int, as_of_given: bool
+) -> None:
+    """Write every table of a mart into the database that is attached as `mart`."""
     con.execute(
         "create table mart.meta as select max(as_of_us) as as_of_us, ?::boolean as as_of_given,"
         " ?::bigint as published_us from refreshes",
         [as_of_given, published_us],
     )
+    _name_tiers(con, policy)
     for table in TABLES:
         con.execute(f"create table mart.{table} as {sql.read(f'published/{table}')}")
+    publish_promises(con, policy)
 
 
-def _register_tiers(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
+def _name_tiers(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
+    """Keep the policy's tier of each name that jobs gave, with its rank, as tier_names."""
     given = [row[0] for row in con.execute("select distinct tier from job_facts").fetchall()]
     named = [(name, policy.tier(name)) for name in given if name is not None]
     table = pa.table(
         {
             "given": pa.array([name for name, _ in named], pa.string()),
             "tier": pa.array([tier.name if tier else name for name, tier in named], pa.string()),
+            "rank": pa.array([tier.rank if tier else None for _, tier in named], pa.int64()),
+            "is_preemptible": pa.array(
+                [tier.preemptible if tier else None for _, tier in named], pa.bool_()
+            ),
         }
     )
-    con.register("tier_names", table)
+    con.register("tiers_given", table)
+    con.execute("create or replace temp table tier_names as from tiers_given")
+    con.unregister("tiers_given")
 
 
 def _escaped(path: Path) -> str:

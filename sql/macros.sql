@@ -72,3 +72,10 @@ create or replace temp macro node_names(given) as case
     lambda item: expanded_node(item)
   ))
 end;
+
+-- A length of time in words: 4.0 s, 3 min 00 s, 5 h 07 min 12 s.
+create or replace temp macro said_us(us) as case
+  when us < 59950000 then printf('%.1f s', us / 1e6)
+  when us < 3600000000 then printf('%d min %02d s', us // 60000000, us // 1000000 % 60)
+  else printf('%d h %02d min %02d s', us // 3600000000, us // 60000000 % 60, us // 1000000 % 60)
+end;

@@ -13,9 +13,10 @@ from typing import Any
 import duckdb
 
 import sql
-from metrics.policy import load_policy
+from metrics.policy import Policy, load_policy
 from pipelines.derive import Refreshed, refresh
 from pipelines.ingest import Summary, choose_source, ingest_file
+from pipelines.publish import write_tables
 from pipelines.sources import Settings
 from pipelines.warehouse import prepare
 
@@ -151,3 +152,24 @@ def answers(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
             "select job, part, reason, us from wait_parts join jobs using (job_id) order by all"
         ).fetchall(),
     }
+
+
+Rows = list[dict[str, Any]]
+
+
+def published(
+    con: duckdb.DuckDBPyConnection, *tables: str, policy: Policy = POLICY
+) -> dict[str, Rows]:
+    """Some tables of the mart that would be published, as rows by name."""
+    con.execute("attach ':memory:' as mart")
+    try:
+        write_tables(con, policy, 0, as_of_given=True)
+        return {table: _rows(con, f"from mart.{table}") for table in tables}
+    finally:
+        con.execute("detach mart")
+
+
+def _rows(con: duckdb.DuckDBPyConnection, query: str) -> Rows:
+    result = con.execute(query)
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

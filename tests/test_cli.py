@@ -45,6 +45,8 @@ COMMANDS = {
     "restarts": {"--job", "--home", "--format"},
     "queue": {"--home", "--format"},
     "quality": {"--home", "--format"},
+    "why": {"job", "--home", "--format"},
+    "contracts": {"--job", "--broken", "--home", "--format"},
     "budget": {"--slo", "--scope", "--as-of", "--detail", "--home", "--format"},
     "gate": {"--change", "--scope", "--as-of", "--home", "--format"},
     "freeze": {"--scope", "--who", "--why", "--until", "--home"},
@@ -126,7 +128,14 @@ COMMANDS = {
     },
     "demo": {"--until", "--home"},
 }
-QUESTIONS = (("job", "19"), ("ledger",), ("restarts",), ("queue",), ("quality",))
+QUESTIONS = (
+    ("job", "19"),
+    ("ledger",),
+    ("restarts",),
+    ("queue",),
+    ("quality",),
+    ("contracts",),
+)
 
 
 @dataclass(frozen=True)
@@ -368,6 +377,56 @@ def test_queue_waits_as_json(home: Path) -> None:
     assert answer["batch"]["censored"] == 1
 
 
+def test_why_a_job_waited_as_json(home: Path) -> None:
+    answer = ask(home, "why", "9")
+    # sacct: submitted 14:40:07, held by its BeginTime until 15:40:07, started 15:40:27.
+    assert {
+        name: answer[name] for name in ("job", "waiting", "wait_us", "explained_us", "now")
+    } == {
+        "job": "9",
+        "waiting": False,
+        "wait_us": 3620 * S,
+        "explained_us": 3620 * S,
+        "now": None,
+    }
+    assert answer["reasons"] == [
+        {"reason": "user_hold", "us": 3600 * S},
+        {"reason": "other", "us": 20 * S},
+    ]
+    rows = list(
+        csv.DictReader(io.StringIO(headway(home, "why", "9", "--format", "csv").stdout.decode()))
+    )
+    assert [(row["reason"], int(row["us"])) for row in rows] == [
+        ("user_hold", 3600 * S),
+        ("other", 20 * S),
+    ]
+
+
+def test_why_a_job_waits_now_and_who_else_does(home: Path) -> None:
+    answer = ask(home, "why", "16")
+    # Submitted 14:44:08, not started when the data end, within the second 15:51:35.
+    assert (answer["waiting"], answer["wait_us"] // S) == (True, 4047)
+    assert "PartitionConfig" in answer["now"]
+    everybody = ask(home, "why")
+    assert [(row["job"], row["now"]) for row in everybody["waiting"]] == [("16", answer["now"])]
+    said = headway(home, "why", "16").stdout.decode()
+    assert "number 1 of 1 in batch by age; to expect: unknown" in said
+    assert "PartitionConfig" in headway(home, "why").stdout.decode()
+
+
+def test_the_contracts_as_json_and_as_a_table(home: Path) -> None:
+    rows = ask(home, "contracts")
+    assert {tuple(row) for row in rows} == {("contract", "job", "at_us", "kept", "detail")}
+    assert {row["kept"] for row in rows} <= {True, False, None}
+    broken = ask(home, "contracts", "--broken")
+    assert broken == [row for row in rows if row["kept"] is False]
+    of_one = ask(home, "contracts", "--job", "19")
+    assert of_one == [row for row in rows if row["job"] == "19"]
+    # Job 19 was preempted once, at 15:34:32; sacct tells of no signal, its trainer does.
+    said = headway(home, "contracts", "--job", "19").stdout.decode()
+    assert "a preemption is signalled" in said
+
+
 def test_quality_as_json(home: Path) -> None:
     answer = ask(home, "quality")
     assert list(answer) == ["as_of_us", "coverage", "quarantine", "findings"]
@@ -516,6 +575,8 @@ def test_a_question_before_anything_was_published_fails_and_says_what_to_do(
         (("job", "20x"), "did you mean 20"),
         (("ledger", "--job", "nope"), "nope: no such job"),
         (("restarts", "--job", "nope"), "nope: no such job"),
+        (("why", "20x"), "did you mean 20"),
+        (("contracts", "--job", "nope"), "nope: no such job"),
         (("job", ""), "no such job"),
         (("job",), "Missing argument"),
         (("jobs",), "No such command"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import address, format, frame, writing
+from app import address, format, frame, waiting_text, writing
 from app.charts import intervals, life, phases, steps, waterfall
 from app.charts.waterfall import Wall
 from app.frame import View
@@ -19,7 +19,7 @@ from app.palette import (
     REASON_LABELS,
     STATE_BADGES,
 )
-from app.views import cluster, jobs, planner
+from app.views import cluster, jobs, planner, waiting
 from metrics.budget import State
 from metrics.conventions import HOUR_US
 
@@ -400,6 +400,18 @@ def show_wait(seen: View, name: str, tier: str | None) -> None:
     )
 
 
+def show_contracts(seen: View, name: str) -> None:
+    """Why it waits at this moment, and the contracts that were broken to it."""
+    present, broken = seen.published.ask(waiting.of_job, name)
+    if present is not None:
+        now, outlook = present["now"], waiting_text.outlook(present)
+        st.markdown(f"**{format.capital(now)}.** {format.capital(outlook)}.")
+    if not broken:
+        return
+    st.header(f"Contracts that were broken ({len(broken)})", anchor=False)
+    frame.table(waiting_text.breaches(broken, 100))
+
+
 def show_attempts(seen: View, name: str) -> None:
     """Two attempts side by side."""
     found = seen.published.read(jobs.attempts, name)
@@ -597,6 +609,7 @@ def page() -> None:
     show_budget(seen, name)
     show_steps(seen, name)
     show_wait(seen, name, facts["tier"])
+    show_contracts(seen, name)
     show_windows(seen, planned)
     show_planner(seen, name)
     show_holes(seen, name)

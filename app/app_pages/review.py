@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import address, capacity_text, frame, review_text, writing
+from app import address, capacity_text, format, frame, review_text, waiting_text, writing
 from app.charts import area
 from app.frame import View
 from app.views import home, review
@@ -43,6 +43,27 @@ def show_capacity(seen: View, found: review.Review) -> None:
     st.markdown(capacity_text.sentence(week.spent, price))
     frame.show(area.drawing(week.bins, seen.theme, "Installed GPUs"), key="week-capacity")
     frame.table(capacity_text.groups(week.spent, price, before))
+
+
+def waits_and_contracts(found: review.Review) -> None:
+    """How much of the week's waiting is explained, and each contract that was broken."""
+    st.markdown(review_text.contracts_sentence(found))
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        frame.table(waiting_text.explained(found.explained))
+    with right:
+        frame.table(waiting_text.summary(found.contracts.counts))
+    broken = found.contracts.broken
+    listed(
+        [
+            f"[{row['job']}]({address.link('job', job=row['job'])}), {format.moment(row['at_us'])}:"
+            f" {row['detail']}"
+            for row in reversed(broken[-review.TOP_BROKEN :])
+        ],
+        "No contract was broken in this week.",
+    )
+    if len(broken) > review.TOP_BROKEN:
+        st.markdown(f"All {len(broken)} are on [Waiting]({address.link('waiting')}).")
 
 
 def page() -> None:
@@ -86,6 +107,8 @@ def page() -> None:
     frame.table(review_text.restarts(found))
     st.header("Promises broken", anchor=False)
     frame.table(review_text.broken(found))
+    st.header("Waits and contracts", anchor=False)
+    waits_and_contracts(found)
     show_capacity(seen, found)
     st.header("Notes", anchor=False)
     listed(

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from answers import budgets, detail
+from answers import budgets, detail, waits
 from answers.budgets import Report
 from answers.facts import Facts
 from app.views import home
@@ -22,6 +22,7 @@ from metrics.scope import Scope
 
 WEEK_H = 7 * 24
 TOP = 5
+TOP_BROKEN = 10
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,9 @@ class Review:
     broken: tuple[dict[str, Any], ...]
     capacity: tuple[Capacity, Spent] | None
     """What the installed GPUs did this week, and last week's sums; None where none is known."""
+    explained: tuple[dict[str, Any], ...]
+    """Waiting time of the week and what of it is explained, of all and by tier."""
+    contracts: waits.Verdicts
 
     @property
     def moves(self) -> list[tuple[str, int]]:
@@ -141,6 +145,8 @@ def review(facts: Facts, scope: Scope, week_name: str) -> Review:
         tuple(row for row in restarts if row["outcome"] == "open"),
         tuple({"job": b.job, "at_us": b.at_us, "lost_us": b.lost_us} for b in broken),
         _capacity(facts, scope, week),
+        tuple(waits.explained(facts, scope, week.start_us, as_of_us)),
+        waits.verdicts(facts, scope, week.start_us, as_of_us),
     )
 
 

@@ -12,6 +12,7 @@ from app.charts import (
     base,
     budget,
     curves,
+    gangs,
     intervals,
     life,
     phases,
@@ -86,6 +87,12 @@ def a_choice(theme: str, now_s: float | None = 9180) -> base.Drawing:
 
 RESTART = phases.Restart("a job", {"detect": H, "requeue": H, "launch": None}, 2 * H, "open", H)
 
+GANGS = [
+    gangs.Gang("half", 512, 256, 2 * H),
+    gangs.Gang("none", 64, None, H),
+    gangs.Gang("all", 8, 16, H),
+]
+
 DRAWINGS: dict[str, Callable[[str], base.Drawing]] = {
     "waterfall": lambda theme: waterfall.drawing(a_wall(), theme, "a job"),
     "life": a_life,
@@ -112,6 +119,8 @@ DRAWINGS: dict[str, Callable[[str], base.Drawing]] = {
     "trend": lambda theme: trend.drawing(
         [trend.Series("p50", [(NOW, H), (NOW + 168 * H, None)])], H, theme, "Waits"
     ),
+    "gangs": lambda theme: gangs.drawing(GANGS, theme, "GPUs gathered"),
+    "no gang": lambda theme: gangs.drawing([], theme, "GPUs gathered"),
     "capacity": lambda theme: area.drawing(
         [area.Bin(NOW, NOW + H, {"useful": 6 * H, "reserves": 2 * H})], theme, "Installed GPUs"
     ),
@@ -173,3 +182,14 @@ def test_nothing_on_the_curve_of_checkpoint_intervals_lies_above_its_top() -> No
     assert top > 0.983
     assert all(mark["y"] <= top for mark in drawing.datasets["marks"])
     assert all(name["share"] <= top for name in drawing.datasets["names"])
+
+
+def test_a_gang_s_bar_is_filled_as_far_as_it_is_gathered() -> None:
+    drawing = gangs.drawing(GANGS, "light", "GPUs gathered")
+    filled = {b["what"]: b["x1"] for b in drawing.datasets["bars"] if b["kind"] == "solid"}
+    assert filled == {"half": 0.5, "all": 1.0}
+    assert [row["value"] for row in drawing.datasets["labels"]] == [
+        "256 of 512",
+        "none of 64",
+        "16 of 8",
+    ]

@@ -26,6 +26,7 @@ PAGES = (
     "queue",
     "checkpoints",
     "capacity",
+    "waiting",
     "health",
     "decisions",
 )
@@ -226,6 +227,62 @@ def test_without_a_token_nothing_can_be_entered_and_the_page_says_how(open_page:
     run = open_page("review", as_of=AS_OF)
     assert "Read-only" in said(run)
     assert any("headway journal --note" in code.value for code in run.code)
+
+
+def of_gangs() -> list[dict[str, Any]]:
+    """One gang gathers its GPUs, of which eight are lent; another job was preempted unsignalled."""
+    at = harness.RECENT_US
+    return [
+        {"event": "job_submitted", "ts_us": at, "job": "gang", "tier": "standard", "gpus": 512},
+        {"event": "job_pending", "ts_us": at + S, "job": "gang", "reason": "gang_size"},
+        {"event": "reservation_started", "ts_us": at + 9 * S, "job": "gang", "gpus_gathered": 400},
+        {
+            "event": "backfill_started",
+            "ts_us": at + 9 * S,
+            "job": "small",
+            "for_job": "gang",
+            "gpus": 8,
+            "preemptible": False,
+        },
+        *one_job("small"),
+        {
+            "event": "interruption",
+            "ts_us": at + 60 * S,
+            "job": "small",
+            "attempt": 0,
+            "cause": "preemption",
+        },
+    ]
+
+
+def test_the_waiting_page_says_why_what_is_gathered_and_what_was_broken(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    run = open_page("waiting", home=ingest(tmp_path, of_gangs(), []))
+    assert not run.exception
+    told = said(run)
+    assert "2 jobs wait" in told
+    assert "Needs 512 GPUs at once; 400 are gathered since" in told
+    assert "Waits again since" in told
+    assert "**1** of them broke the rule." in told
+    assert "[small](/job?job=small)" in told
+    assert "Attempt 0: reclaimed without a signal" in told
+    assert "were lent to work that is not preemptible" in told
+    counts = next(frame.value for frame in run.dataframe if "Contract" in frame.value)
+    assert (
+        dict(zip(counts["Contract"], counts["Broken"], strict=True))["A preemption is signalled"]
+        == "1"
+    )
+
+
+def test_a_job_s_page_tells_why_it_waits_and_which_contracts_were_broken_to_it(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    run = open_page("job", home=ingest(tmp_path, of_gangs(), []), job="small")
+    assert not run.exception
+    assert "Waits again since" in said(run)
+    # No signal, and reserved GPUs that were lent to it although it is not preemptible.
+    assert "Contracts that were broken (2)" in said(run)
 
 
 def given_a_token(home: Path, role: str) -> str:

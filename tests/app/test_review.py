@@ -30,6 +30,9 @@ def test_a_review_is_one_html_file_and_markdown_with_its_charts(
     for chart in re.findall(r"\]\(([^)]+\.svg)\)", markdown):
         assert (tmp_path / chart).exists()
     assert "| Goodput | 90 % |" in markdown
+    assert "## Waits and contracts" in markdown
+    # Of the run of three weeks: preempted in that month's second week, and never told of it.
+    assert "A preemption is signalled" in markdown
     assert str(tmp_path / "review-2026-W34.html") in capsys.readouterr().out
 
 

@@ -166,3 +166,22 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_a_bad_policy_is_a_fault_of_usage() -> None:
     assert issubclass(PolicyError, UsageError)
+
+
+def test_guaranteed_shares_and_how_waits_are_judged_are_policy(policy_file: Path) -> None:
+    shares = "shares: {a: 512}\nwaits: {comparable_jobs: 3}\n"
+    policy = load(policy_file, GOOD + shares)
+    assert policy.shares == {"a": 512}
+    assert policy.waits.comparable_jobs == 3
+    assert load(policy_file, GOOD).shares == load_policy(None).shares == {}
+
+
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [("shares: {a: -1}", "shares"), ("waits: {comparable_job: 3}", "comparable_jobs")],
+    ids=["fewer GPUs than none", "a key misspelt"],
+)
+def test_a_section_about_waits_that_makes_no_sense_is_refused(
+    policy_file: Path, section: str, told: str
+) -> None:
+    assert told in refusal(policy_file, f"{GOOD}{section}\n")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.survival import Span, longest_us, quantile_us, within
+from metrics.survival import Span, having_lasted, longest_us, quantile_us, within
 
 HALF = Fraction(1, 2)
 
@@ -161,3 +161,28 @@ def test_a_quantile_exactly_at_a_step_is_reached_at_it(
         age, survival = data.draw(st.sampled_from(steps))
         assert quantile_us(observed, 1 - survival) == age
         assert quantile_us(observed[::-1], 1 - survival) == age
+
+
+def test_remissions_that_lasted_13_weeks_go_on_as_the_textbook_s_survival_says() -> None:
+    # Table 4.1: S(13) = 0.690, S(16) = 0.627, S(22) = 0.538, S(23) = 0.448. Of those in remission
+    # after week 13, 1 - S(t) / S(13) is 0.09 at 16, 0.22 at 22, 0.35 at 23, and no more.
+    lasted = having_lasted(spans(REMISSIONS), 13)
+    assert quantile_us(lasted, Fraction(1, 10)) == 22
+    assert quantile_us(lasted, Fraction(1, 5)) == 22
+    assert quantile_us(lasted, Fraction(1, 4)) == 23
+    assert quantile_us(lasted, HALF) is None
+
+
+@given(
+    st.lists(st.builds(Span, st.integers(0, 30), st.booleans()), max_size=25),
+    st.integers(0, 30),
+    st.fractions(Fraction(1, 100), 1, max_denominator=100),
+)
+def test_what_is_to_be_expected_after_a_while_is_the_conditional_survival(
+    observed: list[Span], age_us: int, p: Fraction
+) -> None:
+    before = [survival for at, survival in slow_survival(observed) if at <= age_us]
+    reached = before[-1] if before else Fraction(1)
+    later = [(at, survival) for at, survival in slow_survival(observed) if at > age_us]
+    expected = next((at for at, s in later if reached and 1 - s / reached >= p), None)
+    assert quantile_us(having_lasted(observed, age_us), p) == expected

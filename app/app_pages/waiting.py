@@ -1,0 +1,146 @@
+"""Waiting: why does each job wait, which gangs starve, and were the contracts kept?"""
+
+from typing import Any
+
+import streamlit as st
+
+from answers import waits
+from app import address, format, frame, waiting_text
+from app.charts import gangs
+from app.frame import View
+from app.views import waiting
+from metrics.contracts import CONTRACTS
+
+LINKED = 20
+"""So many breaches are told with a link to their job."""
+
+
+def title(rows: list[dict[str, Any]], whole: dict[str, Any]) -> str:
+    """The answer."""
+    count = format.plural(len(rows), "job waits", "jobs wait") if rows else "Nobody waits"
+    known = f"; {waiting_text.share(whole)} of waiting is explained" if whole["wait_us"] > 0 else ""
+    return count + known
+
+
+def sentence(rows: list[dict[str, Any]], broken: int) -> str:
+    """The oldest wait, and the breaches."""
+    oldest = "Nothing waits in the queue of this scope."
+    if rows:
+        oldest = (
+            f"The oldest, {_link(rows[0]['job'])}, has waited"
+            f" **{format.duration(rows[0]['waited_us'])}**."
+        )
+    found = format.plural(broken, "contract was broken", "contracts were broken")
+    return f"{oldest} **{found if broken else 'No contract was broken'}** in 30 days."
+
+
+def _link(job: str) -> str:
+    return f"[{job}]({address.link('job', job=job)})"
+
+
+def show_jobs(rows: list[dict[str, Any]]) -> None:
+    """A sentence for each job that waits, the oldest first."""
+    if not rows:
+        st.caption("Nobody waits now.")
+    for row in rows[: waiting.LISTED]:
+        gpus = "GPUs unknown" if row["gpus"] is None else format.plural(row["gpus"], "GPU")
+        more = "; ".join(
+            part for part in (waiting_text.place(row), waiting_text.outlook(row)) if part
+        )
+        st.markdown(
+            f"- {_link(row['job'])} ({row['tier']}, {gpus}, {row['tenant']}),"
+            f" {format.duration(row['waited_us'])}: {format.capital(row['now'])}."
+            f" {format.capital(more)}."
+        )
+    if len(rows) > waiting.LISTED:
+        st.caption(f"and {len(rows) - waiting.LISTED} more: `headway why`")
+
+
+def show_gangs(seen: View) -> None:
+    """The oldest waiting gangs, and what is lent of their reservations."""
+    found = seen.published.ask(waiting.gangs, seen.scope)
+    if found:
+        drawn = [
+            gangs.Gang(row["job"], row["gpus"], row["gathered_gpus"], row["waited_us"])
+            for row in found[:12]
+        ]
+        frame.show(gangs.drawing(drawn, seen.theme, "GPUs gathered of waiting gangs"), key="gangs")
+        st.caption("Filled: gathered so far. Right: for how long it has waited.")
+        frame.numbers(
+            [
+                {
+                    "Job": row["job"],
+                    "Tier": row["tier"],
+                    "Needs": row["gpus"],
+                    "Gathered": "no reservation"
+                    if row["gathered_gpus"] is None
+                    else format.count(row["gathered_gpus"]),
+                    "Waits since": format.moment(row["since_us"], seen.zone),
+                    "For": format.duration(row["waited_us"]),
+                }
+                for row in found
+            ]
+        )
+    else:
+        st.caption("No gang waits for its GPUs now.")
+    show_loans(seen)
+
+
+def show_loans(seen: View) -> None:
+    """Reserved but idle GPUs that were lent, and whether the borrowers left on time."""
+    found = seen.published.ask(waiting.loans, seen.shown_us)
+    bad = [row for row in found if row["was_on_time"] is False or not row["is_preemptible"]]
+    if not found:
+        st.markdown("No reserved GPUs were lent in these 30 days.")
+        return
+    verdict = "All went to preemptible work that left on time."
+    if bad:
+        verdict = f"**{len(bad)}** of them broke the rule."
+    times = format.plural(len(found), "time")
+    st.markdown(f"Reserved but idle GPUs were lent {times} in 30 days. {verdict}")
+    frame.numbers(waiting_text.loaned(found[:200]), "Numbers: loans")
+
+
+def show_contracts(found: waits.Verdicts) -> None:
+    """How often each contract was kept, and each breach with a link to its job."""
+    frame.table(waiting_text.summary(found.counts))
+    if found.unjudged:
+        st.caption(f"Not judged: {'; '.join(found.unjudged)}.")
+    st.subheader(f"Broken ({len(found.broken)})", anchor=False)
+    if not found.broken:
+        st.caption("No contract was broken.")
+    for row in list(reversed(found.broken))[:LINKED]:
+        st.markdown(
+            f"- {_link(row['job'])}, {format.moment(row['at_us'])}:"
+            f" {CONTRACTS[row['contract']]}. **{format.capital(row['detail'])}.**"
+        )
+    if len(found.broken) > LINKED:
+        frame.numbers(waiting_text.breaches(found.broken, 500), "Numbers: all breaches")
+    st.code("headway contracts --broken --format json", language="sh")
+
+
+def page() -> None:
+    """The page."""
+    seen = frame.view()
+    rows = seen.published.ask(waiting.rows, seen.scope)
+    known = seen.published.ask(waiting.explained, seen.scope, seen.shown_us)
+    judged = seen.published.ask(waiting.contracts, seen.scope, seen.shown_us)
+    frame.head(seen, title(rows, known[0]), sentence(rows, len(judged.broken)))
+    newest_us = seen.published.meta.as_of_us or 0
+    if seen.shown_us < newest_us:
+        st.caption(f"Who waits is told as of the newest data: {format.moment(newest_us)}.")
+    st.header("Oldest gangs", anchor=False)
+    show_gangs(seen)
+    st.header("Why each job waits", anchor=False)
+    show_jobs(rows)
+    st.header("How much of waiting is explained", anchor=False)
+    frame.table(waiting_text.explained(known))
+    st.caption(
+        "Waits that ended or went on in these 30 days. Time in the queue without a recorded reason"
+        " is unexplained; launch, load and first step are explained."
+    )
+    st.header("Contracts", anchor=False)
+    show_contracts(judged)
+
+
+page()
