@@ -14,6 +14,8 @@ from typing import Any
 from answers import detail, questions
 from answers.facts import Facts, matches
 from answers.mart import Mart
+from answers.planning import measured as planning
+from answers.wording import span
 from metrics.contracts import CONTRACTS, HELD_REASONS, UNEXPLAINED
 from metrics.conventions import DAY_US, US_PER_S
 from metrics.scope import Scope
@@ -271,18 +273,40 @@ def loans(mart: Mart, from_us: int, to_us: int) -> list[dict[str, Any]]:
     )
 
 
-def contracts(mart: Mart, job: str | None = None) -> list[dict[str, Any]]:
+def contracts(facts: Facts, job: str | None = None) -> list[dict[str, Any]]:
     """Each time a contract was kept, broken or (null) could not be judged, in order of time.
 
     Raises UsageError for a job that is not there.
     """
     if job is not None:
-        questions.job(mart, job)
-    return mart.rows(
-        "select contract, job, at_us, kept, detail from contracts where job = ? or ? is null"
-        " order by at_us nulls first, contract, job, detail",
-        [job, job],
+        questions.job(facts.mart, job)
+    return _advised(
+        facts,
+        facts.mart.rows(
+            f"select {_VERDICT} from contracts where job = ? or ? is null"
+            " order by at_us nulls first, contract, job, detail",
+            [job, job],
+        ),
     )
+
+
+_VERDICT = "contract, job, at_us, kept, detail, interval_us"
+
+
+def _advised(facts: Facts, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The verdicts; where work was lost, also whether the interval is longer than it should be."""
+    named = {row["job"] for row in rows if row["interval_us"] is not None}
+    found = {row["job"]: row for row in planning.advice(facts, named)}
+    for row in rows:
+        interval_us, plan = row.pop("interval_us"), found.get(row["job"], {})
+        longest_us = plan.get("flat_high_us")
+        if interval_us is not None and longest_us is not None and interval_us > longest_us:
+            best_s = plan["advised_us"] / US_PER_S
+            row["detail"] += (
+                f"; its interval of {span(interval_us / US_PER_S)} is longer than the"
+                f" {span(best_s)} that its failures and the cost of its saves ask for"
+            )
+    return rows
 
 
 @dataclass(frozen=True)
@@ -307,13 +331,13 @@ def verdicts(facts: Facts, scope: Scope, start_us: int, end_us: int) -> Verdicts
         f"select contract, kept, count(*) as number from {inside} group by all", params
     )
     broken = facts.mart.rows(
-        f"select contract, job, at_us, kept, detail from {inside} and not kept"
-        " order by at_us, contract, job, detail",
+        f"select {_VERDICT} from {inside} and not kept order by at_us, contract, job, detail",
         params,
     )
     unjudged = facts.mart.rows("select contract, detail from contracts where job is null")
     numbers = {(row["contract"], row["kept"]): row["number"] for row in counts}
     numbers |= {(row["contract"], None): 1 for row in unjudged}
+    broken = _advised(facts, broken)
     return Verdicts(tuple(summed(numbers)), tuple(broken), tuple(row["detail"] for row in unjudged))
 
 

@@ -28,7 +28,8 @@ def publish_promises(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
     )
     con.execute(
         "create table mart.contracts as select contract, job::varchar as job,"
-        f" at_us::bigint as at_us, kept::boolean as kept, detail from ({judged})"
+        " at_us::bigint as at_us, kept::boolean as kept, detail, interval_us::bigint as interval_us"
+        f" from ({judged})"
         " order by at_us, contract, job, detail"
     )
 

@@ -140,11 +140,11 @@ def contracts(
     how: FormatOption = Format.TABLE,
 ) -> None:
     """The platform's contracts with its jobs: each kept, broken, or unknown, and by whom."""
-    with open_mart(Home.at(home)) as mart:
-        rows = waits.contracts(mart, job)
+    with _facts(Home.at(home)) as facts:
+        rows = waits.contracts(facts, job)
         if how is Format.TABLE:
             _print_contracts(rows)
-            tables.print_as_of(mart.meta())
+            tables.print_as_of(facts.mart.meta())
         else:
             chosen = [row for row in rows if row["kept"] is False] if broken else rows
             show.print_data(chosen, _CONTRACTS, how)

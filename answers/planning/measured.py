@@ -5,6 +5,7 @@ until then the fleet's: restarts of large instrumented jobs a GPU-hour, scaled b
 Every cause counts, since each costs a restart and the work since the last save.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,10 +75,18 @@ def advised(facts: Facts, scope: Scope, end_us: int) -> list[dict[str, Any]]:
     (the interval lies among those as good as the advised one), `overhead`, `advised_overhead`
     (saving and work done again, shares of the wall-clock); null for what is not known.
     """
+    return advice(facts, facts.large_runs(scope, end_us))
+
+
+def advice(facts: Facts, names: Collection[str]) -> list[dict[str, Any]]:
+    """The same of jobs that are named, in the order of names, as far as they have run."""
     rows = _rows(facts)
     fleet = _fleet(rows)
-    names = facts.large_runs(scope, end_us) & rows.keys()
-    return [_advised(facts, _measured(facts, rows[name], fleet)) for name in sorted(names)]
+    return [
+        _advised(facts, _measured(facts, rows[name], fleet))
+        for name in sorted(names)
+        if name in rows
+    ]
 
 
 def _advised(facts: Facts, found: Measured) -> dict[str, Any]:

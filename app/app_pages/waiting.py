@@ -112,7 +112,7 @@ def show_contracts(found: waits.Verdicts) -> None:
     for row in list(reversed(found.broken))[:LINKED]:
         st.markdown(
             f"- {_link(row['job'])}, {format.moment(row['at_us'])}:"
-            f" {CONTRACTS[row['contract']]}. **{format.capital(row['detail'])}.**"
+            f" {CONTRACTS[row['contract']]}. {format.capital(row['detail'])}."
         )
     if len(found.broken) > LINKED:
         frame.numbers(waiting_text.breaches(found.broken, 500), "Numbers: all breaches")

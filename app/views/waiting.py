@@ -42,7 +42,7 @@ def contracts(facts: Facts, scope: Scope, as_of_us: int) -> waits.Verdicts:
 
 def of_job(facts: Facts, job: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
     """Why a job waits now (None: it does not), and the contracts that were broken to it."""
-    broken = [row for row in waits.contracts(facts.mart, job) if row["kept"] is False]
+    broken = [row for row in waits.contracts(facts, job) if row["kept"] is False]
     waiting = waits.Waiting(facts)
     present = waiting.of(job)
     if present is not None:

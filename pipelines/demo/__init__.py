@@ -1,6 +1,7 @@
 """The demonstration: a simulated cluster, a real cluster's sample and a run made by hand."""
 
 import json
+import re
 import tempfile
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -12,8 +13,9 @@ from answers.facts import Facts
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import Mart, open_mart
+from metrics.budget import Amount, Budget
 from metrics.conventions import HOUR_US, US_PER_S
-from metrics.policy import Policy
+from metrics.policy import DEFAULT_POLICY_FILE, Policy
 from metrics.rulings import Rulings
 from metrics.scope import Scope
 from pipelines import show, tables
@@ -21,7 +23,6 @@ from pipelines.demo import shared_cluster, three_weeks
 from pipelines.progress import Progress
 from pipelines.run import Ingestion, run
 
-GOODPUT_TARGET_PERCENT = 90
 LARGEST = 12
 """So many jobs are printed, those that held most GPU-time."""
 DETAILED_JOBS = (three_weeks.JOB, "19")
@@ -38,10 +39,20 @@ def run_demo(home: Home, until_us: int | None = None) -> None:
         as_file(files("pipelines.demo") / "slurm-training") as sample,
     ):
         _write(Path(made), *three_weeks.records())
-        shared_cluster.write(Path(made), _moment_us(home, until_us))
+        _guarantee(home, shared_cluster.write(Path(made), _moment_us(home, until_us)))
         with Progress() as progress:
             run(home, progress, Ingestion([sample, Path(made)]))
     _print_answers(home)
+
+
+def _guarantee(home: Home, shares: dict[str, int]) -> None:
+    """Put the simulated tenants’ shares into the policy of a home that nobody else uses."""
+    if home.policy_file.exists() or home.warehouse.exists():
+        return
+    default = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
+    named = ", ".join(f"{tenant}: {gpus}" for tenant, gpus in shares.items())
+    text = re.sub(r"^shares: \{\}$", f"shares: {{{named}}}", default, flags=re.MULTILINE)
+    home.policy_file.write_text(text, encoding="utf-8")
 
 
 def _moment_us(home: Home, given_us: int | None) -> int:
@@ -61,7 +72,7 @@ def _print_answers(home: Home) -> None:
         tables.print_queue(questions.queue(mart, home.policy()))
         for job in DETAILED_JOBS:
             tables.print_job(questions.job(mart, job))
-        _print_allowance(questions.job(mart, three_weeks.JOB))
+        _print_allowance(questions.job(mart, three_weeks.JOB), home.policy())
         tables.print_as_of(mart.meta())
 
 
@@ -118,12 +129,15 @@ def _print_restarts(mart: Mart, policy: Policy) -> None:
     )
 
 
-def _print_allowance(answer: dict[str, Any]) -> None:
-    wall_us, gap_us = answer["wall_us"], answer["gap_us"]
-    allowed_us = wall_us * (100 - GOODPUT_TARGET_PERCENT) // 100
+def _print_allowance(answer: dict[str, Any], policy: Policy) -> None:
+    target = policy.target("goodput")
+    if target is None:
+        return
+    allowed_us = Budget(Amount(answer["wall_us"]), target).allowed
+    gap_us = answer["gap_us"]
     show.console().print(
-        f"A goodput of {GOODPUT_TARGET_PERCENT} % would have allowed job {answer['job']} a loss of"
-        f" {_hours(allowed_us)}; it lost {_hours(gap_us)}: {_hours(gap_us - allowed_us)} over.",
+        f"A goodput of {show.percent(float(target))} would have allowed job {answer['job']} a loss"
+        f" of {_hours(allowed_us)}; it lost {_hours(gap_us)}: {_hours(gap_us - allowed_us)} over.",
         style="bold",
     )
 

@@ -7,6 +7,7 @@ import duckdb
 from metrics.conventions import US_PER_S
 from pipelines.simulation.command import simulate_with_progress
 from pipelines.simulation.scenario import DAY_US, Rates, Scenario
+from pipelines.simulation.workload import TENANT_SHARES
 
 DAYS = 35
 BAD_WEEK = 4
@@ -22,8 +23,11 @@ RATES = Rates(
 """Every budget holds until the bad week, so that one sees a freeze begin."""
 
 
-def write(folder: Path, until_us: int) -> None:
-    """Simulate and write the cluster's events into `folder`, a file of each stream a day."""
+def write(folder: Path, until_us: int) -> dict[str, int]:
+    """Simulate and write the cluster's events into `folder`, a file of each stream a day.
+
+    Returns the GPUs that each tenant is guaranteed.
+    """
     scenario = Scenario(
         seed=1,
         jobs=16,
@@ -34,12 +38,13 @@ def write(folder: Path, until_us: int) -> None:
         rates=RATES,
     )
     simulated = folder / ".simulated"
-    simulate_with_progress(scenario, simulated)
+    report = simulate_with_progress(scenario, simulated)
     events = sorted((simulated / "events").iterdir())
     for day in sorted({path.name[:10] for path in events}):
         hours = [path for path in events if path.name.startswith(day)]
         _join_lines(_of(hours, "lifecycle.jsonl"), folder / f"{day}.lifecycle.jsonl")
         _join_tables(_of(hours, "steps.parquet"), folder / f"{day}.steps.parquet")
+    return {tenant: int(share * report.gpus) for tenant, share in TENANT_SHARES.items()}
 
 
 def _of(hours: list[Path], ending: str) -> list[Path]:

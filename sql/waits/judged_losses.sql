@@ -1,5 +1,5 @@
--- Grain: as losses, each against the checkpoint interval in force; the detail says why it lost more,
--- and where the interval is longer than the failure mathematics allow, the number.
+-- Grain: as losses, each against the checkpoint interval in force; the detail says why it lost more.
+-- interval_us is told where something was lost: whether it is too long is for the planner to say.
 with judged as (
   select *,
     case
@@ -9,7 +9,7 @@ with judged as (
     end as kept
   from losses
 )
-select job, detected_us, cause, kept,
+select job, detected_us, cause, kept, case when lost_us > 0 then interval_us end as interval_us,
   case
     when not instrumented then 'without step records nobody knows what it lost'
     when recovered_us is null then 'it has not resumed, so what it lost is unknown'
@@ -26,7 +26,5 @@ select job, detected_us, cause, kept,
       then '; checkpoints are missing: the newest was ' || said_us(detected_us - saved_us) || ' old'
     when resumed_step >= saved_step then '; a later restart went further back than this one'
     else '' end
-  || case when interval_us > optimal_us and lost_us > 0
-    then '; its interval is longer than the ' || said_us(optimal_us)
-      || ' that its failures and the cost of saving allow' else '' end as detail
+  as detail
 from judged

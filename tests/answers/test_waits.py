@@ -372,3 +372,50 @@ def test_without_any_wait_the_explained_share_is_unknown() -> None:
     with told(record("resources_allocated", 1, attempt=0)) as facts:
         (row,) = waits.explained(facts, Scope(), at(0), at(11))
     assert row == {"tier": None, "wait_us": 0, "explained_us": 0, "share": None}
+
+
+def walked(hours: Sequence[float], first: int, attempt: int = 0) -> list[fleet.Record]:
+    """Steps of 0.1 h of the job that end at those hours."""
+    return [
+        {
+            "job": "big",
+            "attempt": attempt,
+            "step": first + n,
+            "ts_us": at(hour),
+            "duration_us": HOUR_US // 10,
+        }
+        for n, hour in enumerate(hours)
+    ]
+
+
+def test_a_loss_under_an_interval_that_is_too_long_is_told_with_the_number_of_the_planner() -> None:
+    saves = [
+        record(event, hours, attempt=0, step=step)
+        for step, begun, ended in ((10, 1.0, 1.01), (20, 2.01, 2.02))
+        for event, hours in (("checkpoint_started", begun), ("checkpoint_completed", ended))
+    ]
+    steps = [
+        *walked([0.1 * n for n in range(1, 11)], 1),
+        *walked([1.01 + 0.1 * n for n in range(1, 11)], 11),
+        *walked([2.02 + 0.1 * n for n in range(1, 10)], 21),
+        *walked([4 + 0.1 * n for n in range(1, 51)], 21, attempt=1),
+    ]
+    planning = harness.POLICY.planning.model_copy(update={"least_interruptions": 1})
+    with told(
+        submitted(0, gpus=8, checkpoint_interval_us=4 * HOUR_US),
+        record("resources_allocated", 0, attempt=0),
+        *saves,
+        record("interruption", 3, attempt=0, cause="hardware"),
+        record("resources_allocated", 3.5, attempt=1),
+        record("job_ended", 9, outcome="completed"),
+        steps=steps,
+        policy=harness.POLICY.model_copy(update={"planning": planning}),
+    ) as facts:
+        (found,) = [r for r in waits.contracts(facts) if r["contract"] == "failure_loss"]
+    # Nine steps of 6 min were lost: 54 min of at most 4 h. A save blocks 36 s, and the wall of 9 h
+    # has one interruption: sqrt(2 × 36 × 32,400) = 1,527.4 s = 25.5 min.
+    assert found["kept"] is True
+    assert found["detail"] == (
+        "lost 54 min 00 s of at most 4 h 00 min 00 s; its interval of 4.0 h is longer than the"
+        " 25.5 min that its failures and the cost of its saves ask for"
+    )

@@ -21,7 +21,6 @@ from build import (
     interrupted,
     loaded,
     saved,
-    saving,
     started,
     steps,
     submitted,
@@ -381,24 +380,6 @@ def test_one_failure_loses_at_most_an_interval(
 @pytest.mark.parametrize("cause", ["maintenance", "preemption"])
 def test_what_is_planned_is_no_failure(judge: Judge, cause: str) -> None:
     assert judge("failure_loss", failed(GOOD, 10, cause), resumed(10)) == []
-
-
-def test_an_interval_that_is_too_long_is_told_with_the_number(
-    judge: Judge, warehouse: duckdb.DuckDBPyConnection
-) -> None:
-    # Saves cost 8 s; the wall is 900 s with one interruption: sqrt(2 × 8 × 900) = 120 s. The
-    # interval of 200 s is longer.
-    saves = [saving(92, 10), saved(100, 10), saving(192, 20), saved(200, 20)]
-    records = [r | {"checkpoint_interval_us": us(200)} if r["event"] == "job_submitted" else r
-               for r in failed(saves, 20)]  # fmt: skip
-    taken = [
-        *steps(0, 1, 9),
-        *steps(100, 11, 19),
-        *steps(200, 20, 28),
-        *steps(400, 21, 40, attempt=1),
-    ]
-    assert judge("failure_loss", records, taken) == [("j", 300, True)]
-    assert "longer than the 2 min 00 s" in detail(warehouse, "failure_loss")
 
 
 @pytest.mark.parametrize(
