@@ -353,10 +353,13 @@ def test_checkpoints_tell_the_proof_of_each_run_and_what_the_storage_cost(
     assert not run.exception
     assert "1 of 2 runs proven by a restore" in said(run)
     assert "in less than **95.0 %** of cases" in said(run)  # one pass: 1 − 0.05
-    proof, failures, tests = (frame.value for frame in run.dataframe)
+    proof, saves, failures, tests = (frame.value for frame in run.dataframe)
     assert list(proof["Promise"]) == ["broken", "kept"]
-    assert list(proof["Proven checkpoints"]) == ["0 of 2", "1 of 1"]
-    assert list(proof["measured"]) == ["4 h", "unknown"]
+    assert list(proof["Proven"]) == ["0 of 2", "1 of 1"]
+    assert list(proof["Tests"]) == ["0 passed, 0 failed", "1 passed, 0 failed"]
+    # What a save cost is not on record, so no interval can be advised.
+    assert list(proof["advised"]) == ["unknown", "unknown"]
+    assert list(saves["measured"]) == ["4 h", "unknown"]
     assert list(failures["What"]) == ["interruption"]
     assert list(failures["Lost"]) == ["6 h"]
     assert list(failures["Promise"]) == ["broken, not mended"]
