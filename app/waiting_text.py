@@ -63,6 +63,12 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> Rows:
     ]
 
 
+def breach(row: Mapping[str, Any]) -> str:
+    """A breach in words: when, which contract, how."""
+    how = format.capital(row["detail"])
+    return f"{format.moment(row['at_us'])}: {CONTRACTS[row['contract']]}. {how}."
+
+
 def breaches(rows: Sequence[Mapping[str, Any]], most: int) -> Rows:
     """The newest breaches, with the job, the moment and how."""
     return [

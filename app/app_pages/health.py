@@ -137,7 +137,17 @@ def show_checks(seen: View) -> None:
                 "Faults": found["not_positive"],
                 "Over": f"{format.count(found['job_hours'])} job-hours",
             },
+            {
+                "Check": "No GPU time of what is installed is negative or nothing",
+                "Faults": found["capacity_not_positive"],
+                "Over": f"{format.count(found['capacity_hours'])} hours",
+            },
         ]
+    )
+    st.caption(
+        "Nothing is published where a job’s hours do not sum to its wall-clock, an hour’s capacity"
+        " not to what is installed, or a key stands twice. Dagster’s page (`headway up`) has every"
+        " run of these checks, and of those that only warn."
     )
 
 

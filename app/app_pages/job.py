@@ -23,6 +23,8 @@ from app.views import cluster, jobs, planner, waiting
 from metrics.budget import State
 from metrics.conventions import HOUR_US
 
+BREACHES = 5  # so many are told in words, newest first
+
 ADVICE = {
     "not instrumented": "Record a step record for each step (job, attempt, step, ts, duration_s).",
     "GPUs unknown": "Name `gpus` in job_submitted or resources_allocated.",
@@ -409,7 +411,10 @@ def show_contracts(seen: View, name: str) -> None:
     if not broken:
         return
     st.header(f"Contracts that were broken ({len(broken)})", anchor=False)
-    frame.table(waiting_text.breaches(broken, 100))
+    for row in broken[: -BREACHES - 1 : -1]:
+        st.markdown(f"- {waiting_text.breach(row)}")
+    if len(broken) > BREACHES:
+        frame.numbers(waiting_text.breaches(broken, 100), "Numbers: all of them")
 
 
 def show_attempts(seen: View, name: str) -> None:

@@ -9,7 +9,6 @@ from app import address, format, frame, waiting_text
 from app.charts import gangs
 from app.frame import View
 from app.views import waiting
-from metrics.contracts import CONTRACTS
 
 LINKED = 20
 """So many breaches are told with a link to their job."""
@@ -110,10 +109,7 @@ def show_contracts(found: waits.Verdicts) -> None:
     if not found.broken:
         st.caption("No contract was broken.")
     for row in list(reversed(found.broken))[:LINKED]:
-        st.markdown(
-            f"- {_link(row['job'])}, {format.moment(row['at_us'])}:"
-            f" {CONTRACTS[row['contract']]}. {format.capital(row['detail'])}."
-        )
+        st.markdown(f"- {_link(row['job'])}, {waiting_text.breach(row)}")
     if len(found.broken) > LINKED:
         frame.numbers(waiting_text.breaches(found.broken, 500), "Numbers: all breaches")
     st.code("headway contracts --broken --format json", language="sh")

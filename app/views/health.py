@@ -61,6 +61,8 @@ def balance(mart: Mart) -> dict[str, int]:
         "select (select count(*) from (select job, hour_us from ledger group by all)) as job_hours,"
         " (select count(*) from ledger where us <= 0) as not_positive,"
         " (select count(*) from jobs j where j.wall_us is not null and j.wall_us <>"
-        "   (select coalesce(sum(us), 0) from ledger l where l.job = j.job)) as unbalanced_jobs"
+        "   (select coalesce(sum(us), 0) from ledger l where l.job = j.job)) as unbalanced_jobs,"
+        " (select count(distinct hour_us) from capacity) as capacity_hours,"
+        " (select count(*) from capacity where gpu_us <= 0) as capacity_not_positive"
     )
     return row
