@@ -18,7 +18,7 @@ from answers.home import Home
 from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
 from metrics.policy import load_policy
-from pipelines import decisions, planning, show, tables
+from pipelines import collecting, decisions, planning, show, tables
 from pipelines.listening import SITE, Listening
 from pipelines.options import FormatOption, HomeOption, JobOption, ScopeOption, moment_us
 from pipelines.show import Format
@@ -281,6 +281,7 @@ def up(
 
 decisions.add_to(app)
 planning.add_to(app)
+collecting.add_to(app)
 
 
 @app.command("app")

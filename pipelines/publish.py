@@ -49,6 +49,8 @@ TABLES = (
     "findings",
     "quarantine",
     "files",
+    "pulls",
+    "samples",
 )
 """The tables of a mart; `sql/published/` holds a SELECT for each."""
 

@@ -64,6 +64,7 @@ COMMANDS = {
     },
     "rules": {"--home"},
     "preview": {"--change", "--nodes", "--minutes", "--at", "--home", "--format"},
+    "pull-prometheus": {"--url", "--from", "--until", "--no-refresh", "--home", "--format"},
     "plan-checkpoint": {
         "--job",
         "--save-seconds",

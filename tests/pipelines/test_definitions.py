@@ -72,7 +72,7 @@ JOBS = sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.st
 
 def test_the_definitions_load_with_their_sensor_schedules_and_freshness() -> None:
     dg.Definitions.validate_loadable(defs)
-    assert JOBS == ["housekeeping", "refresh", "weekly_review_job"]
+    assert JOBS == ["housekeeping", "pull_prometheus", "refresh", "weekly_review_job"]
     repository = defs.get_repository_def()
     assert [sensor.name for sensor in repository.sensor_defs] == ["inbox"]
     crons = {schedule.name: schedule.cron_schedule for schedule in repository.schedule_defs}
