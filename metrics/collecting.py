@@ -135,7 +135,7 @@ class Prometheus(_Section):
     credentials_file: str | None = None
     cluster: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.-]+$")] = None
     step_s: int = Field(default=60, gt=0, le=DAY_S)
-    chunk_s: int = Field(default=6 * 3600, gt=0, le=31 * DAY_S)
+    chunk_s: int = Field(default=3600, gt=0, le=31 * DAY_S)
     delay_s: int = Field(default=120, ge=0, le=DAY_S)
     first_s: int = Field(default=DAY_S, gt=0, le=366 * DAY_S)
     timeout_s: int = Field(default=30, gt=0, le=3600)

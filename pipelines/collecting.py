@@ -61,12 +61,14 @@ def pull_prometheus(
 ) -> None:
     """Pull node states and samples of the cluster from Prometheus, each moment exactly once."""
     from pipelines.progress import Progress
+    from pipelines.prometheus.pulling import address
     from pipelines.run import Pull, run
 
     from_us, until_us = moment_us(from_, "--from"), moment_us(until, "--until")
     if from_us is not None and until_us is not None and until_us <= from_us:
         raise UsageError(f"--until {until}: not later than --from {from_}")
     site = Home.open(home)
+    address(site.policy().prometheus, url)
     with Progress() as progress:
         report = run(site, progress, pull=Pull(url, from_us, until_us), refresh=refresh)
     rows = summed(report.pulled)

@@ -149,7 +149,7 @@ create table if not exists pulls (
 -- Grain: a node as the pulls up to now left it. A repeated state is no event.
 create table if not exists pulled_nodes (
   node varchar primary key,
-  state varchar,                        -- null: only its GPUs are known yet
+  state varchar not null,
   gpus bigint not null
 );
 

@@ -25,10 +25,13 @@ def prometheus_samples(
     from pipelines.prometheus.pulling import pull  # its client is slow to import
 
     home = site.places()
+    settings = home.policy().prometheus
+    if not (config.url or settings.url):
+        return dg.MaterializeResult(metadata={"skipped": "the policy names no Prometheus"})
     with site.retrying(context.retry_number), site.warehouse() as con:
         pull(
             con,
-            home.policy().prometheus,
+            settings,
             config.url or None,
             home.root,
             config.from_us or None,

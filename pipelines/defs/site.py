@@ -10,7 +10,7 @@ import dagster as dg
 import duckdb
 
 from answers.home import Home
-from metrics.errors import StorageFault, UnreadableInput, WarehouseBusy
+from metrics.errors import PrometheusUnavailable, StorageFault, UnreadableInput, WarehouseBusy
 from pipelines.derive import Refreshed
 from pipelines.ingest import Summary
 from pipelines.warehouse import open_warehouse
@@ -18,7 +18,7 @@ from pipelines.warehouse import open_warehouse
 if TYPE_CHECKING:
     from pipelines.prometheus.pulling import Pulled
 
-WORTH_ANOTHER_TRY = (WarehouseBusy, StorageFault, OSError)
+WORTH_ANOTHER_TRY = (WarehouseBusy, StorageFault, PrometheusUnavailable, OSError)
 """What may be gone in a minute. Wrong input and failed checks are not."""
 
 

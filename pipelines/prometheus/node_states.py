@@ -6,7 +6,7 @@ makes the moment unknown, unless one before it holds. Of an unknown moment no re
 last state goes on, as the accounting rules have it, and the gap is counted.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,9 +22,9 @@ Values = dict[str, dict[int, float]]
 
 @dataclass(frozen=True)
 class NodeState:
-    """What a node is: its state (None: not known yet) and how many GPUs it has."""
+    """What a node is: its state, and how many GPUs it has."""
 
-    state: str | None
+    state: str
     gpus: int
 
 
@@ -67,37 +67,39 @@ def changes(
     cluster: str | None,
     counts: Counts,
 ) -> tuple[list[dict[str, Any]], dict[str, NodeState]]:
-    """The node_state records of a chunk, and what each node is after it."""
+    """The node_state records of a chunk, and what each node is after it.
+
+    A node that never had GPUs is none of the cluster's: nothing is said of it.
+    """
     after = dict(known)
     records = []
-    for node in sorted({*known, *gpus, *(node for answer in answers for node in answer.values)}):
-        states = list(_states(grid, node, answers, counts))
-        for at, state in states:
-            number = gpus.get(node, {}).get(at)
-            now = NodeState(state, _whole(node, number, after.get(node)))
-            if now.gpus and now != after.get(node):
+    for node in sorted(known.keys() | gpus.keys()):
+        silent = 0
+        for at in grid.moments:
+            now = _now(node, at, answers, gpus, after.get(node))
+            if now is None:
+                silent += 1
+                continue
+            counts.gap(silent, grid.step_s)
+            silent = 0
+            counts.used += 1
+            if now != after.get(node):
                 after[node] = now
                 records.append(_record(node, now, at, cluster))
+        counts.gap(silent, grid.step_s)
     records.sort(key=lambda record: (record["ts"], record["node"]))
     counts.records += len(records)
     return records, after
 
 
-def _states(
-    grid: Grid, node: str, answers: list[Answer], counts: Counts
-) -> Iterator[tuple[int, str]]:
-    """The moments at which the node's state is known, with it; the others are counted as gaps."""
-    silent = 0
-    for at in grid.moments:
-        state = _state(node, at, answers)
-        if state is None:
-            silent += 1
-            continue
-        counts.gap(silent, grid.step_s)
-        silent = 0
-        counts.used += 1
-        yield at, state
-    counts.gap(silent, grid.step_s)
+def _now(
+    node: str, at: int, answers: list[Answer], gpus: Values, before: NodeState | None
+) -> NodeState | None:
+    """What the node is at a moment; None where its state is not known, or it never had GPUs."""
+    state = _state(node, at, answers)
+    number = gpus.get(node, {}).get(at)
+    size = (before.gpus if before else 0) if number is None else _whole(node, number)
+    return NodeState(state, size) if state and size else None
 
 
 def _state(node: str, at: int, answers: list[Answer]) -> str | None:
@@ -110,10 +112,7 @@ def _state(node: str, at: int, answers: list[Answer]) -> str | None:
     return IDLE
 
 
-def _whole(node: str, number: float | None, before: NodeState | None) -> int:
-    """The GPUs that a node is said to have; without a number those that it had, 0 if unknown."""
-    if number is None:
-        return before.gpus if before else 0
+def _whole(node: str, number: float) -> int:
     if number != int(number) or number < 0:
         raise UsageError(f"query gpus: node {node} has {number:g} GPUs; count whole ones")
     return int(number)

@@ -56,7 +56,7 @@ def pull(
     younger than the policy's delay is asked for. Raises UsageError without an address or where
     Prometheus refuses a query, and PrometheusUnavailable where it gives no whole answer.
     """
-    server = Server(settings, _address(settings, url), secret_of(settings, root))
+    server = Server(settings, address(settings, url), secret_of(settings, root))
     done = []
     try:
         for name in (NODE_STATES, *settings.samples):
@@ -74,7 +74,8 @@ def pull(
     return done
 
 
-def _address(settings: Prometheus, url: str | None) -> str:
+def address(settings: Prometheus, url: str | None) -> str:
+    """The server to ask: the one given, else the policy's. Raises UsageError for neither."""
     if url is None and settings.url is None:
         raise UsageError("no Prometheus to pull from: say --url, or prometheus.url in the policy")
     found = settings.url if url is None else Prometheus(url=url).url

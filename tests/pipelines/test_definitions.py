@@ -80,6 +80,7 @@ def test_the_definitions_load_with_their_sensor_schedules_and_freshness() -> Non
         "hourly_refresh": "5 * * * *",
         "daily_housekeeping": "35 2 * * *",
         "every_monday": "0 6 * * 1",
+        "hourly_pull": "55 * * * *",
     }
     (mart,) = defs.resolve_asset_graph().get_all_asset_keys() & {dg.AssetKey("mart")}
     assert defs.resolve_asset_graph().get(mart).freshness_policy is not None
@@ -102,7 +103,7 @@ def test_every_job_runs_from_the_command_line(home: Home, job: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert (home.mart / "CURRENT").exists() == (job != "housekeeping")
+    assert (home.mart / "CURRENT").exists() == (job not in ("housekeeping", "pull_prometheus"))
     assert (home.root / "reviews").exists() == (job == "weekly_review_job")
 
 

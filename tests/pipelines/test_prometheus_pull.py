@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import cluster_metrics
+import dagster as dg
 import duckdb
 import harness
 import pytest
@@ -23,13 +24,15 @@ from typer.testing import CliRunner
 from answers.clock import now_us
 from answers.home import Home
 from answers.mart import open_mart
-from metrics.collecting import MOST_POINTS, Prometheus
+from metrics.collecting import MOST_POINTS, Prometheus, StateQuery
 from metrics.errors import HeadwayError, PrometheusUnavailable, UsageError
 from metrics.policy import DEFAULT_POLICY_FILE, read_policy
 from pipelines.cli import app
+from pipelines.defs.prometheus import hourly_pull
 from pipelines.prometheus import pulling
 from pipelines.prometheus.asking import Series
 from pipelines.prometheus.cleaning import Counts, Grid, clean
+from pipelines.prometheus.node_states import Answer, NodeState, changes
 from pipelines.prometheus.pulling import Pulled, pull
 
 needs_prometheus = pytest.mark.skipif(
@@ -39,7 +42,7 @@ needs_prometheus = pytest.mark.skipif(
 B_S = cluster_metrics.beginning_s()
 B_US = B_S * 10**6
 END_US = B_US + MINUTES * MINUTE_US
-WHOLE = Prometheus(cluster="west")
+WHOLE = Prometheus(cluster="west", chunk_s=2 * 3600)
 """The policy's own queries, the two hours in one chunk."""
 
 STATES = [
@@ -349,13 +352,18 @@ def test_the_command_pulls_derives_and_publishes_and_stores_no_other_label(
     assert done.exit_code == 0, done.output
     rows = {row["query"]: row for row in json.loads(done.stdout)}
     assert rows["node_states"]["records"] == len(STATES)
-    # Of four series, or six with those of pods, each: UUID and cluster, and the pod where it is.
-    assert rows["rack_power_w"]["dropped_labels"] == 4 * 2
-    assert rows["gpu_activity_percent"]["dropped_labels"] == 6 * 2 + 2
+    assert rows["node_states"]["chunks"] == 2
+    # In each of the two chunks of an hour four series, of which UUID and cluster are dropped.
+    assert rows["rack_power_w"]["dropped_labels"] == 2 * 4 * 2
+    # In each of them six, of which two have a pod.
+    assert rows["gpu_activity_percent"]["dropped_labels"] == 2 * (6 * 2 + 2)
     with open_mart(home) as mart:
         (stored,) = mart.rows("select count(*) as n from samples where query = 'rack_power_w'")
         assert stored == {"n": MINUTES}
-        (gaps,) = mart.rows("select gaps, gap_us from pulls where query = 'node_states'")
+        (gaps,) = mart.rows(
+            "select sum(gaps)::int as gaps, sum(gap_us)::bigint as gap_us from pulls"
+            " where query = 'node_states'"
+        )
         assert gaps == {"gaps": 1, "gap_us": 5 * MINUTE_US}
     again = CliRunner().invoke(app, [*arguments, "--no-refresh"])
     assert "nothing to pull" in again.stdout
@@ -430,6 +438,51 @@ def test_credentials_come_from_a_file_and_are_shown_and_stored_nowhere(
     assert not any(words in told for words in hidden)
     for file in home.root.rglob("*"):
         assert not any(file.is_file() and words.encode() in file.read_bytes() for words in hidden)
+
+
+def test_a_node_without_gpus_is_none_of_the_clusters() -> None:
+    counts = Counts()
+    idle = dict.fromkeys(GRID.moments, 0.0)
+    answers = [Answer(StateQuery(state="down", query="x"), {"cpu-1": idle, "gpu-1": idle})]
+    gpus = {"gpu-1": {at: 8.0 for at in GRID.moments if at >= 660}}
+    records, after = changes(GRID, gpus, answers, {}, None, counts)
+    # 600 s after 1970 is 00:10; its GPUs are known from the next minute on.
+    assert records == [
+        {
+            "event": "node_state",
+            "ts": "1970-01-01T00:11:00+00:00",
+            "node": "gpu-1",
+            "gpus": 8,
+            "state": "idle",
+        }
+    ]
+    assert after == {"gpu-1": NodeState("idle", 8)}
+    assert (counts.gaps, counts.gap_s, counts.used) == (1, 60, 9)
+
+
+def test_where_a_query_should_speak_and_does_not_the_state_is_unknown_unless_settled() -> None:
+    down, allocated = StateQuery(state="down", query="x"), StateQuery(state="allocated", query="y")
+    gpus = {"n": dict.fromkeys(GRID.moments, 8.0)}
+    said = {600: 0.0, 660: 0.0, 720: 1.0}
+    answers = [Answer(down, {"n": said}), Answer(allocated, {"n": {600: 1.0}})]
+    records, _ = changes(GRID, gpus, answers, {}, None, counts := Counts())
+    # 660: not down, and nothing is said of allocated; 720: down; then nothing is said at all.
+    assert [(record["ts"][14:16], record["state"]) for record in records] == [
+        ("10", "allocated"),
+        ("12", "down"),
+    ]
+    assert (counts.gaps, counts.gap_s) == (2, (1 + 7) * 60)
+
+
+def test_a_schedule_pulls_only_where_the_policy_names_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home.open(tmp_path / "home")
+    monkeypatch.setenv("HEADWAY_HOME", str(home.root))
+    assert isinstance(hourly_pull(dg.build_schedule_context()), dg.SkipReason)
+    text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
+    home.policy_file.write_text(text.replace("url: null", "url: http://host:9090"), "utf-8")
+    assert isinstance(hourly_pull(dg.build_schedule_context()), dg.RunRequest)
 
 
 def test_without_an_address_there_is_nothing_to_pull_from(con: duckdb.DuckDBPyConnection) -> None:
