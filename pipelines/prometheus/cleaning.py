@@ -86,15 +86,23 @@ def clean(
     counts: Counts,
     counter: bool = False,
 ) -> list[Clean]:
-    """The numbers of each series; of a counter, by how much it grew since the number before."""
+    """The numbers of each series; of a counter, by how much it grew since the number before.
+
+    Gaps are those of what the allow-listed labels name, such as a GPU: that another pod has it from
+    now on ends one series and begins another, and is none.
+    """
     cleaned = []
+    heard: dict[tuple[tuple[str, str], ...], set[int]] = defaultdict(set)
     for series in found:
+        labels = _allowed(series.labels, aliases, counts)
         numbers = _numbers(series, grid, sentinels, counts)
-        _count_gaps(numbers, grid, counts)
+        heard[tuple(labels.items())].update(numbers)
         if counter:
             numbers = growth(numbers, grid, counts)
         inside = {at: value for at, value in numbers.items() if at >= grid.first_s}
-        cleaned.append(Clean(_allowed(series.labels, aliases, counts), inside))
+        cleaned.append(Clean(labels, inside))
+    for moments in heard.values():
+        _count_gaps(moments, grid, counts)
     return cleaned
 
 
@@ -114,14 +122,14 @@ def _numbers(
     return numbers
 
 
-def _count_gaps(numbers: Mapping[int, float], grid: Grid, counts: Counts) -> None:
+def _count_gaps(heard: set[int], grid: Grid, counts: Counts) -> None:
     """Count the stretches without a number, after the first that there is."""
-    silent, heard = 0, grid.before_s in numbers
+    silent, begun = 0, grid.before_s in heard
     for at in grid.moments:
-        if at in numbers:
+        if at in heard:
             counts.gap(silent, grid.step_s)
-            silent, heard = 0, True
-        elif heard:
+            silent, begun = 0, True
+        elif begun:
             silent += 1
     counts.gap(silent, grid.step_s)
 

@@ -126,11 +126,12 @@ def _pull_states(
     with incoming_steps(con), transaction(con):
         if records:
             _store_records(con, pulled, records)
-        for node, state in after.items():
-            con.execute(
-                "insert or replace into pulled_nodes values (?, ?, ?)",
-                [node, state.state, state.gpus],
-            )
+        for node, now in after.items():
+            if now != known.get(node):
+                con.execute(
+                    "insert or replace into pulled_nodes values (?, ?, ?)",
+                    [node, now.state, now.gpus],
+                )
         _note(con, pulled)
 
 

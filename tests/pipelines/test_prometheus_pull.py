@@ -2,10 +2,14 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 import threading
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -190,6 +194,9 @@ def test_a_sentinel_and_nan_are_counted_and_never_taken_for_a_number(
 ) -> None:
     counts = pulled_all(con, url)["gpu_activity_percent"]
     assert (counts.sentinels, counts.not_numbers) == (5, 1)
+    # Both GPUs of node-a for 5 minutes, the one of node-b for 5, the other for 1; a pod that comes
+    # and goes is no gap.
+    assert (counts.gaps, counts.gap_s) == (4, (5 + 5 + 5 + 1) * 60)
     activity = samples(con, "gpu_activity_percent")
     expected = dict.fromkeys(range(MINUTES), 50.0)
     expected |= dict.fromkeys((20, 21, 22, 23, 24, 26), 60.0)  # (80 + 80 + 20) / 3
@@ -292,6 +299,53 @@ def test_a_chunk_that_is_cut_off_leaves_nothing_of_itself(
     assert con.execute("from files").fetchall() == []
     pulled_all(con, url)
     assert everything(con) == in_one_chunk
+
+
+class Forwarder(BaseHTTPRequestHandler):
+    """Hands requests on to a Prometheus, and ends a process instead of answering the 40th."""
+
+    def do_GET(self) -> None:
+        server = self.server
+        server.requests += 1  # type: ignore[attr-defined]
+        if server.requests == 40:  # type: ignore[attr-defined]
+            server.process.kill()  # type: ignore[attr-defined]
+        with urllib.request.urlopen(server.to + self.path, timeout=30) as answer:  # type: ignore[attr-defined]
+            self.send_response(answer.status)
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(answer.read())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@needs_prometheus
+def test_a_pull_whose_process_is_killed_goes_on_where_it_stopped(
+    url: str, tmp_path: Path, in_one_chunk: list[Any]
+) -> None:
+    home = Home.open(tmp_path / "home")
+    text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
+    text = text.replace("cluster: null", "cluster: west").replace("chunk_s: 3600", "chunk_s: 600")
+    home.policy_file.write_text(text, encoding="utf-8")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Forwarder)
+    server.to, server.requests = url, 0  # type: ignore[attr-defined]
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    options = ["--from", harness.stamp(B_US), "--until", harness.stamp(END_US), "--no-refresh"]
+    command = [sys.executable, "-m", "pipelines.cli", "pull-prometheus", *options]
+    command += ["--url", address_of(server), "--home", str(home.root)]
+    try:
+        server.process = subprocess.Popen(command, env=services.ENVIRONMENT)  # type: ignore[attr-defined]
+        assert server.process.wait(120) == -signal.SIGKILL  # type: ignore[attr-defined]
+        with duckdb.connect(home.warehouse) as con:
+            assert con.execute("select count(*) from pulls").fetchall() == [(6,)]
+        subprocess.run(command, env=services.ENVIRONMENT, check=True, capture_output=True)
+    finally:
+        server.shutdown()
+        server.server_close()
+    # Of 12 chunks node states ask six times each, seven samples once; the one cut short again.
+    assert server.requests == 12 * (6 + 7) + 40 - 6 * 6  # type: ignore[attr-defined]
+    with duckdb.connect(home.warehouse) as con:
+        assert everything(con) == in_one_chunk
 
 
 @needs_prometheus
