@@ -38,6 +38,16 @@ NodeStateName = Literal[
 ]
 
 
+def server_address(url: str) -> str:
+    """The address without a slash at its end. Raises ValueError for one that is none, or that may
+    hold a secret: addresses are shown."""
+    if not re.fullmatch(r"https?://[^/@?#\s]+(/[^@?#\s]*)?", url):
+        raise ValueError(
+            "say it like http://host:9090; a token or a password goes into credentials_file"
+        )
+    return url.rstrip("/")
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -149,12 +159,8 @@ class Prometheus(_Section):
 
     @field_validator("url")
     @classmethod
-    def _has_no_secret(cls, url: str | None) -> str | None:
-        if url is not None and not re.match(r"https?://[^/@\s]+(/[^@\s]*)?$", url):
-            raise ValueError(
-                "say it like http://host:9090; a user and password go into credentials_file"
-            )
-        return None if url is None else url.rstrip("/")
+    def _is_an_address(cls, url: str | None) -> str | None:
+        return None if url is None else server_address(url)
 
     @field_validator("gpus")
     @classmethod

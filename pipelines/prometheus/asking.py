@@ -23,6 +23,9 @@ WORTH_ANOTHER_TRY = (429, 500, 502, 503, 504)
 PAUSE_S = 0.5
 """Before the second try again; it doubles with each."""
 
+ABOUT_THE_QUERY = "PromQL info:"
+"""Remarks on how a query is written come as warnings too (Prometheus 2.48 on)."""
+
 Labels = dict[str, str]
 
 
@@ -132,8 +135,9 @@ class Server:
             raise _Refused(str(said["error"]))
         if status != 200:
             raise _Incomplete(f"HTTP {status} {said.get('error', '')}".strip())
-        if warnings := said.get("warnings"):
-            raise _Incomplete("it warns: " + "; ".join(map(str, warnings)))
+        warnings = [str(warning) for warning in said.get("warnings") or ()]
+        if parts := [warning for warning in warnings if not warning.startswith(ABOUT_THE_QUERY)]:
+            raise _Incomplete("it warns: " + "; ".join(parts))
 
 
 class _Secret(AuthBase):

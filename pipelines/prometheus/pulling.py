@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from answers.clock import now_us
-from metrics.collecting import DAY_S, Prometheus, SampleQuery
+from metrics.collecting import DAY_S, Prometheus, SampleQuery, server_address
 from metrics.conventions import US_PER_S
 from metrics.errors import UsageError
 from pipelines.ingest import store
@@ -57,10 +57,11 @@ def pull(
     Prometheus refuses a query, and PrometheusUnavailable where it gives no whole answer.
     """
     server = Server(settings, address(settings, url), secret_of(settings, root))
+    now_s = now_us() // US_PER_S  # one for all queries, so that they end at the same moment
     done = []
     try:
         for name in (NODE_STATES, *settings.samples):
-            for grid in _chunks(con, settings, name, from_us, until_us):
+            for grid in _chunks(con, settings, name, now_s, from_us, until_us):
                 pulled = Pulled(name, grid, Counts())
                 if name == NODE_STATES:
                     _pull_states(con, server, settings, pulled)
@@ -76,21 +77,25 @@ def pull(
 
 def address(settings: Prometheus, url: str | None) -> str:
     """The server to ask: the one given, else the policy's. Raises UsageError for neither."""
-    if url is None and settings.url is None:
+    found = settings.url if url is None else url
+    if found is None:
         raise UsageError("no Prometheus to pull from: say --url, or prometheus.url in the policy")
-    found = settings.url if url is None else Prometheus(url=url).url
-    return str(found)
+    try:
+        return server_address(found)
+    except ValueError as e:
+        raise UsageError(f"--url: {e}") from e
 
 
 def _chunks(
     con: duckdb.DuckDBPyConnection,
     settings: Prometheus,
     name: str,
+    now_s: int,
     from_us: int | None,
     until_us: int | None,
 ) -> Iterator[Grid]:
     """The chunks still to pull: whole steps, each chunk as long as the policy says or shorter."""
-    now_s, step_s = now_us() // US_PER_S, settings.step_s
+    step_s = settings.step_s
     newest_s = now_s - settings.delay_s
     asked_s = newest_s if until_us is None else min(until_us // US_PER_S, newest_s)
     (stored_us,) = one_row(con, "select max(until_us) from pulls where query = ?", [name])

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from searching import places_of
 from typer.testing import CliRunner
 
 from answers.home import Home
@@ -189,26 +190,6 @@ def said_by(home: Home, *arguments: str, fails: bool = False) -> str:
     told = f"{done.stdout}\f{done.stderr}{done.exception or ''}"
     assert (done.exit_code != 0) is fails, told
     return told
-
-
-def texts_of(database: Path) -> Iterator[str]:
-    """Every value of every table of a database, as text."""
-    with duckdb.connect(database, read_only=True) as con:
-        names = con.execute("select table_name from duckdb_tables()").fetchall()
-        for (name,) in names:
-            for row in con.execute(f'from "{name}"').fetchall():
-                yield from map(str, row)
-
-
-def places_of(home: Home, words: str) -> list[str]:
-    """Where in the home the words stand: in files as they are, and as databases tell of them."""
-    found = []
-    for path in home.root.rglob("*"):
-        if path.is_file() and words.encode() in path.read_bytes():
-            found.append(f"bytes of {path.name}")
-        if path.suffix == ".duckdb" and any(words in text for text in texts_of(path)):
-            found.append(f"a table of {path.name}")
-    return found
 
 
 @pytest.fixture
