@@ -9,6 +9,7 @@ HeadwayError
 ├── StorageFault            the disk is full, read-only or failing: worth another try later
 ├── AlreadyRunning          the services of this home run already
 ├── ServiceEnded            a service of `headway up` ended by itself
+├── PrometheusUnavailable   the server gives no whole answer: worth another try later
 ├── NothingPublished        no mart was published yet in this home
 └── IntegrityError          the store contradicts itself: a fault in Headway, nothing is published
 """
@@ -48,6 +49,10 @@ class AlreadyRunning(HeadwayError):
 
 class ServiceEnded(HeadwayError):
     """A service of `headway up` ended by itself, and the others were ended with it."""
+
+
+class PrometheusUnavailable(HeadwayError):
+    """Prometheus gives no answer, or only a part of one."""
 
 
 class NothingPublished(HeadwayError):

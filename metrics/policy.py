@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from metrics.collecting import Privacy, Prometheus
 from metrics.conventions import CATEGORIES, CHARGED_CAUSES, DAY_US, HOUR_US, US_PER_S
 from metrics.documents import Document, Fault, checked, closest, read_documents
 from metrics.errors import PolicyError
@@ -374,6 +375,8 @@ class Policy(_Section):
     checks: Checks = Checks()
     checkpoints: Checkpoints = Checkpoints()
     housekeeping: Housekeeping = Housekeeping()
+    prometheus: Prometheus = Prometheus()
+    privacy: Privacy = Privacy()
     objectives: Annotated[tuple[Slo, ...], Field(exclude=True)] = ()
     """The SLO documents of the file; never a key of the policy document."""
 

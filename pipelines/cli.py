@@ -18,7 +18,16 @@ from answers.home import Home
 from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
 from metrics.policy import load_policy
-from pipelines import capacity, decisions, planning, proving, show, tables, waiting
+from pipelines import (
+    capacity,
+    collecting,
+    decisions,
+    planning,
+    proving,
+    show,
+    tables,
+    waiting,
+)
 from pipelines.listening import SITE, Listening
 from pipelines.options import FormatOption, HomeOption, JobOption, ScopeOption, moment_us
 from pipelines.show import Format
@@ -284,6 +293,7 @@ planning.add_to(app)
 proving.add_to(app)
 capacity.add_to(app)
 waiting.add_to(app)
+collecting.add_to(app)
 
 
 @app.command("app")

@@ -10,6 +10,7 @@ from pipelines.defs.assets import derived, mart, raw_events
 from pipelines.defs.checks import quality
 from pipelines.defs.housekeeping import daily_housekeeping, housekeeping
 from pipelines.defs.inbox import hourly_refresh, inbox_sensor
+from pipelines.defs.prometheus import hourly_pull, prometheus_samples, pull_job
 from pipelines.defs.restore_tests import (
     daily_restore_tests,
     restore_tests,
@@ -20,15 +21,22 @@ from pipelines.defs.site import Report, Site
 
 refresh_job = dg.define_asset_job(
     "refresh",
-    selection=dg.AssetSelection.all() - dg.AssetSelection.assets("weekly_review", "restore_tests"),
+    selection=dg.AssetSelection.all()
+    - dg.AssetSelection.assets("weekly_review", "restore_tests", "prometheus_samples"),
     description="Ingest the inbox, derive, publish, look at the quality.",
 )
 
 defs = dg.Definitions(
-    assets=[raw_events, derived, mart, weekly_review, restore_tests],
+    assets=[raw_events, derived, mart, weekly_review, restore_tests, prometheus_samples],
     asset_checks=[quality],
-    jobs=[refresh_job, review_job, restore_tests_job, housekeeping],
-    schedules=[hourly_refresh, every_monday, daily_restore_tests, daily_housekeeping],
+    jobs=[refresh_job, review_job, restore_tests_job, housekeeping, pull_job],
+    schedules=[
+        hourly_refresh,
+        every_monday,
+        daily_restore_tests,
+        daily_housekeeping,
+        hourly_pull,
+    ],
     sensors=[inbox_sensor],
     resources={"site": Site(), "report": Report()},
     loggers={"console": dg.colored_console_logger.configured({"log_level": "WARNING"})},

@@ -53,6 +53,8 @@ TABLES = (
     "findings",
     "quarantine",
     "files",
+    "pulls",
+    "samples",
 )
 """Tables of a mart, a SELECT of `sql/published/` each; pipelines/promises.py has the others."""
 

@@ -9,7 +9,7 @@ What was read of steps waits in the temporary table `incoming`.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ import duckdb
 import pyarrow as pa
 
 import sql
+from pipelines.privacy import Salt, withheld
 from pipelines.records import (
     STEP_COLUMNS,
     STEP_FIELDS,
@@ -52,8 +53,11 @@ _STEP_SCHEMA = pa.schema(
 class Batch:
     """What was read of a file besides its good steps: events, rejects, and counts.
 
-    `rejects` are (line, reason, raw text); `events` are columns of the events table.
+    `rejects` are (line, reason, raw text); `events` are columns of the events table. With a `salt`
+    user names are hashed before anything else is done with a record.
     """
+
+    salt: Salt | None = None
 
     read: int = 0
     dropped_fields: int = 0
@@ -63,6 +67,18 @@ class Batch:
     def reject(self, line: int | None, reason: str, raw: str) -> None:
         """Note something that goes to quarantine."""
         self.rejects.append((line, reason, raw))
+
+    def reject_text(self, found: Reject) -> None:
+        """Note text that is no record. Where names are hashed neither it nor what its reason quotes
+        is kept: a name may stand anywhere in it."""
+        if self.salt is None:
+            self.reject(found.line, found.reason, found.text[:MAX_REJECT_CHARS])
+        else:
+            self.reject(found.line, found.reason.partition(":")[0], withheld(found.text))
+
+    def fields(self, record: Record) -> Mapping[str, Any]:
+        """The record's fields as they may be stored."""
+        return record.fields if self.salt is None else self.salt.hide(record.fields)
 
 
 @contextmanager
@@ -84,7 +100,7 @@ def read(con: duckdb.DuckDBPyConnection, path: Path, source: Source, settings: S
 
     Raises UnreadableInput where the file as a whole makes no sense.
     """
-    batch = Batch()
+    batch = Batch(salt=settings.salt)
     if isinstance(source, Canonical):
         bulk = source.bulk_steps(path)
         if bulk is not None:
@@ -93,7 +109,7 @@ def read(con: duckdb.DuckDBPyConnection, path: Path, source: Source, settings: S
             if bulk.lines_may_be_read_apart:
                 _take_blocks(con, path, batch)
                 return batch
-    _take_records(con, source.read(path, settings), batch)
+    take_records(con, source.read(path, settings), batch)
     return batch
 
 
@@ -122,7 +138,7 @@ def _take_blocks(con: duckdb.DuckDBPyConnection, path: Path, batch: Batch) -> No
     for line in lines(path):
         if isinstance(line, Reject):
             batch.read += 1
-            batch.reject(line.line, line.reason, line.text[:MAX_REJECT_CHARS])
+            batch.reject_text(line)
             continue
         block.append(line)
         if len(block) == BLOCK_LINES:
@@ -133,7 +149,7 @@ def _take_blocks(con: duckdb.DuckDBPyConnection, path: Path, batch: Batch) -> No
 
 def _take_block(con: duckdb.DuckDBPyConnection, block: list[tuple[int, str]], batch: Batch) -> None:
     if len(block) <= SMALLEST_BLOCK_LINES:
-        _take_records(con, Canonical.parse(block), batch)
+        take_records(con, Canonical.parse(block), batch)
         return
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
         file.writelines(text + "\n" for _, text in block)
@@ -145,25 +161,27 @@ def _take_block(con: duckdb.DuckDBPyConnection, block: list[tuple[int, str]], ba
     _take_block(con, block[middle:], batch)
 
 
-def _take_records(
+def take_records(
     con: duckdb.DuckDBPyConnection, records: Iterable[Record | Reject], batch: Batch
 ) -> None:
+    """Check records one by one: good steps into `incoming`, all else into the batch."""
     steps: list[dict[str, Any]] = []
     for record in records:
         batch.read += 1
         if isinstance(record, Reject):
-            batch.reject(record.line, record.reason, record.text[:MAX_REJECT_CHARS])
+            batch.reject_text(record)
             continue
+        fields = batch.fields(record)
         try:
             if record.stream == "lifecycle":
-                checked = check_lifecycle(record.fields)
+                checked = check_lifecycle(fields)
                 batch.dropped_fields += checked.dropped
                 batch.events.append(checked.columns | {"record_key": checked.key})
             else:
                 steps.append(_step_row(record))
                 batch.dropped_fields += len(record.fields.keys() - set(STEP_FIELDS))
         except BadRecord as e:
-            batch.reject(record.line, str(e), allowed_fields(record.fields))
+            batch.reject(record.line, str(e), allowed_fields(fields))
         if len(steps) >= BATCH_RECORDS:
             _judge(con, steps, batch)
             steps = []

@@ -10,6 +10,7 @@ import duckdb
 from answers.home import Home
 from metrics.errors import HeadwayError
 from pipelines.defs.assets import derived, mart, raw_events
+from pipelines.defs.prometheus import prometheus_samples
 from pipelines.defs.site import Report, Site
 
 
@@ -23,6 +24,15 @@ class Ingestion:
     columns: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Pull:
+    """What to pull from Prometheus, as the command line was given it."""
+
+    url: str | None = None
+    from_us: int | None = None
+    until_us: int | None = None
+
+
 def run(
     home: Home,
     report: Report,
@@ -30,8 +40,9 @@ def run(
     refresh: bool = True,
     as_of_us: int | None = None,
     rebuild: bool = False,
+    pull: Pull | None = None,
 ) -> Report:
-    """Ingest where something is given, then derive and publish unless `refresh` is off.
+    """Ingest or pull where something is given, then derive and publish unless `refresh` is off.
 
     Raises what the assets raised where it is Headway's own (see metrics.errors), and HeadwayError
     with Dagster's message otherwise.
@@ -46,6 +57,15 @@ def run(
                 "source": ingestion.source,
                 "timezone": ingestion.timezone,
                 "columns": list(ingestion.columns),
+            }
+        }
+    if pull is not None:
+        assets.append(prometheus_samples)
+        config["prometheus_samples"] = {
+            "config": {
+                "url": pull.url or "",
+                "from_us": pull.from_us or 0,
+                "until_us": pull.until_us or 0,
             }
         }
     if refresh:

@@ -17,7 +17,7 @@ WAIT_S = 120.0
 
 _POLL_S = 0.2
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raised when a stored table changes its columns."""
 
 

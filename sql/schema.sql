@@ -126,6 +126,47 @@ create table if not exists quarantine (
   raw varchar not null
 );
 
+-- Grain: a chunk of a query that was pulled from Prometheus, written in the transaction that stores
+-- what it yielded: the latest until_us of a query is where its next pull begins.
+create table if not exists pulls (
+  query varchar not null,               -- a name in the policy's prometheus.samples, or node_states
+  from_us bigint not null,
+  until_us bigint not null,             -- the chunk ends before it
+  step_us bigint not null,
+  points bigint not null,               -- values received
+  used bigint not null,                 -- samples or node states made of them
+  gaps bigint not null,                 -- stretches in which a series or node says nothing
+  gap_us bigint not null,
+  counter_resets bigint not null,
+  sentinels bigint not null,            -- values that mean that there is none
+  not_numbers bigint not null,          -- NaN and infinities
+  dropped_labels bigint not null,       -- labels outside the allow-list, over all series
+  records bigint not null,
+  pulled_at_us bigint not null,
+  primary key (query, from_us)
+);
+
+-- Grain: a node as the pulls up to now left it. A repeated state is no event.
+create table if not exists pulled_nodes (
+  node varchar primary key,
+  state varchar not null,
+  gpus bigint not null
+);
+
+create table if not exists series (
+  series_id integer primary key,
+  query varchar not null,
+  labels varchar not null,              -- JSON of allow-listed labels, in the order of their names
+  unique (query, labels)
+);
+
+-- Grain: (series, moment): a number beside the events, in the unit that the query's name says.
+create table if not exists samples (
+  series_id integer not null,
+  ts_us bigint not null,
+  value double not null
+);
+
 create table if not exists counters (
   next_group_id integer not null,
   next_event_id bigint not null

@@ -78,6 +78,7 @@ COMMANDS = {
     "shares": {"--hours", "--days", "--as-of", "--home", "--format"},
     "rules": {"--home"},
     "preview": {"--change", "--nodes", "--minutes", "--at", "--home", "--format"},
+    "pull-prometheus": {"--url", "--from", "--until", "--no-refresh", "--home", "--format"},
     "plan-checkpoint": {
         "--job",
         "--save-seconds",

@@ -17,6 +17,7 @@ from pydantic import Field
 from pipelines.defs.site import Report, Site
 from pipelines.derive import CHECKS, STAGES, FailedChecks, Refreshed, StageReport, refresh
 from pipelines.ingest import ingest
+from pipelines.privacy import Salt
 from pipelines.publish import publish
 from pipelines.sources import Settings
 from pipelines.warehouse import one_row
@@ -64,8 +65,12 @@ def raw_events(
     home = site.places()
     inbox = home.root / "inbox"
     paths = [Path(path) for path in config.paths] or ([inbox] if inbox.is_dir() else [])
+    policy = home.policy()
     settings = Settings(
-        site.places().policy(), ZoneInfo(config.timezone), tuple(config.columns) or None
+        policy,
+        ZoneInfo(config.timezone),
+        tuple(config.columns) or None,
+        Salt.of(policy.privacy, home.root),
     )
     with site.retrying(context.retry_number), site.warehouse() as con:
         done = ingest(con, paths, config.source, settings, report.files_found, report.file_done)
@@ -87,19 +92,19 @@ def raw_events(
 
 
 _UPSTREAM = {
-    "attempts": "raw_events",
-    "segments": "attempts",
-    "ledger": "segments",
-    "goodput": "ledger",
-    "capacity": "ledger",
-    "restarts": "segments",
-    "queue_waits": "attempts",
+    "attempts": ["raw_events", "prometheus_samples"],
+    "segments": ["attempts"],
+    "ledger": ["segments"],
+    "goodput": ["ledger"],
+    "capacity": ["ledger"],
+    "restarts": ["segments"],
+    "queue_waits": ["attempts"],
 }
 
 
 @dg.multi_asset(
     name="derivation",
-    specs=[dg.AssetSpec(name, deps=[_UPSTREAM[name]]) for name, _, _ in STAGES],
+    specs=[dg.AssetSpec(name, deps=_UPSTREAM[name]) for name, _, _ in STAGES],
     check_specs=[
         dg.AssetCheckSpec(check, asset=CHECKED_ASSET[check], blocking=True) for check in CHECKS
     ],

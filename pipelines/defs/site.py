@@ -4,17 +4,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import duckdb
 
 from answers.home import Home
-from metrics.errors import StorageFault, UnreadableInput, WarehouseBusy
+from metrics.errors import PrometheusUnavailable, StorageFault, UnreadableInput, WarehouseBusy
 from pipelines.derive import Refreshed
 from pipelines.ingest import Summary
 from pipelines.warehouse import open_warehouse
 
-WORTH_ANOTHER_TRY = (WarehouseBusy, StorageFault, OSError)
+if TYPE_CHECKING:
+    from pipelines.prometheus.pulling import Pulled
+
+WORTH_ANOTHER_TRY = (WarehouseBusy, StorageFault, PrometheusUnavailable, OSError)
 """What may be gone in a minute. Wrong input and failed checks are not."""
 
 
@@ -71,6 +75,7 @@ class Report:
     skipped: list[Path] = field(default_factory=list)
     refreshed: Refreshed | None = None
     published: Path | None = None
+    pulled: list["Pulled"] = field(default_factory=list)
 
     def files_found(self, files: list[Path]) -> None:
         """Called once before the files are read."""
@@ -80,3 +85,7 @@ class Report:
 
     def stage_begins(self, name: str) -> None:
         """Called as each stage of derivation, and publication, begins."""
+
+    def chunk_pulled(self, pulled: "Pulled") -> None:
+        """Called after each chunk that was pulled from Prometheus and stored."""
+        self.pulled.append(pulled)

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
+from metrics.errors import UsageError
 from metrics.policy import Policy
+from pipelines.privacy import Salt
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,18 @@ class Settings:
     """What the user said of the files.
 
     `timezone` holds for times without an offset; `columns` names the columns of a file without a
-    header.
+    header; `salt` is what user names are hashed with. Raises UsageError where the policy asks for
+    that and there is none.
     """
 
     policy: Policy
     timezone: tzinfo = field(default_factory=lambda: ZoneInfo("UTC"))
     columns: tuple[str, ...] | None = None
+    salt: Salt | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy.privacy.hash_users and self.salt is None:
+            raise UsageError("the policy hashes user names, and no salt was given")
 
 
 class Source(Protocol):

@@ -159,10 +159,10 @@ def event_or_reject(line: int, content: str) -> Event | Reject | None:
         return Reject(line, "not_json", content)
     time_ms = _number(fields.get("time_ms"))
     if time_ms is None or time_ms != int(time_ms) or time_ms > LATEST_MS:
-        return Reject(line, f"bad_time: time_ms is {fields.get('time_ms')!r:.80}", content)
+        return Reject(line, f"bad_time: time_ms is {fields.get('time_ms')!r:.80}", _kept(fields))
     key = fields.get("key")
     if not isinstance(key, str) or not key:
-        return Reject(line, f"bad_key: key is {key!r:.80}", content)
+        return Reject(line, f"bad_key: key is {key!r:.80}", _kept(fields))
     metadata = fields.get("metadata")
     value = fields.get("value")
     return Event(
@@ -172,6 +172,12 @@ def event_or_reject(line: int, content: str) -> Event | Reject | None:
         value,
         metadata if isinstance(metadata, dict) else {},
     )
+
+
+def _kept(fields: dict[str, Any]) -> str:
+    """What quarantine may hold of a log line: `value` and `metadata` may hold anything."""
+    kept = {name: fields[name] for name in ("time_ms", "event_type", "key") if name in fields}
+    return json.dumps({n: v for n, v in kept.items() if isinstance(v, (str, int, float))})
 
 
 def gpus_of_system(content: str) -> int | None:

@@ -77,7 +77,13 @@ JOBS = sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.st
 
 def test_the_definitions_load_with_their_sensor_schedules_and_freshness() -> None:
     dg.Definitions.validate_loadable(defs)
-    assert JOBS == ["housekeeping", "refresh", "restore_tests_job", "weekly_review_job"]
+    assert JOBS == [
+        "housekeeping",
+        "pull_prometheus",
+        "refresh",
+        "restore_tests_job",
+        "weekly_review_job",
+    ]
     repository = defs.get_repository_def()
     assert [sensor.name for sensor in repository.sensor_defs] == ["inbox"]
     crons = {schedule.name: schedule.cron_schedule for schedule in repository.schedule_defs}
@@ -86,6 +92,7 @@ def test_the_definitions_load_with_their_sensor_schedules_and_freshness() -> Non
         "daily_housekeeping": "35 2 * * *",
         "daily_restore_tests": "15 3 * * *",
         "every_monday": "0 6 * * 1",
+        "hourly_pull": "55 * * * *",
     }
     (mart,) = defs.resolve_asset_graph().get_all_asset_keys() & {dg.AssetKey("mart")}
     assert defs.resolve_asset_graph().get(mart).freshness_policy is not None
@@ -111,7 +118,7 @@ def test_every_job_runs_from_the_command_line(home: Home, job: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert (home.mart / "CURRENT").exists() == (job != "housekeeping")
+    assert (home.mart / "CURRENT").exists() == (job not in ("housekeeping", "pull_prometheus"))
     assert (home.root / "reviews").exists() == (job == "weekly_review_job")
 
 

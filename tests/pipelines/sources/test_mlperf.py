@@ -590,8 +590,22 @@ def test_windows_line_ends_and_blank_lines_change_nothing(tmp_path):
 def test_a_line_that_should_be_a_log_line_and_is_none_is_rejected(tmp_path, bad, reason):
     clean, _ = read(tmp_path, *run_lines())
     records, rejects = read(tmp_path, bad, *run_lines())
-    assert rejects == [Reject(1, reason, bad)]
+    (reject,) = rejects
+    assert (reject.line, reject.reason) == (1, reason)
+    if reason == "not_json":
+        assert reject.text == bad
+    else:  # as text, since NaN equals nothing
+        said = json.loads(bad.removeprefix(":::MLLOG "))
+        assert {k: repr(v) for k, v in json.loads(reject.text).items()} == {
+            k: repr(v) for k, v in said.items()
+        }
     assert [r.fields for r in records] == [r.fields for r in clean]
+
+
+def test_of_a_rejected_log_line_neither_value_nor_metadata_is_kept(tmp_path):
+    bad = ':::MLLOG {"time_ms": -1, "key": "k", "value": "a prompt", "metadata": {"env": "x"}}'
+    _, (reject,) = read(tmp_path, bad, *run_lines())
+    assert json.loads(reject.text) == {"time_ms": -1, "key": "k"}
 
 
 def test_metadata_that_is_no_object_tells_no_position(tmp_path):
