@@ -15,6 +15,9 @@ from typing import Any, TypeVar
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
 
+ENDED = ("SUCCESS", "FAILURE", "CANCELED")
+"""Statuses of runs that are over."""
+
 Found = TypeVar("Found")
 
 _LAUNCH = """
@@ -147,6 +150,10 @@ class Up:
             return status if status in statuses else None
 
         return until(reached, f"run {run_id} to be {statuses}")
+
+    def at_rest(self) -> None:
+        """Wait until no run waits or is under way: also none that a test before left behind."""
+        until(lambda: all(run["status"] in ENDED for run in self.runs()), "all runs to end")
 
     def events(self, run_id: str) -> list[str]:
         """The messages of a run's events."""

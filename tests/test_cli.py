@@ -195,7 +195,7 @@ def ask(home: Path, *args: str) -> Any:
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """A home that holds the shipped sample, and what ingesting it printed."""
     home = tmp_path_factory.mktemp("cli") / "home"
-    return home, process(home, "ingest", str(SAMPLE))
+    return home, process(home, "ingest", str(SAMPLE), COLUMNS="200")
 
 
 @pytest.fixture(scope="module")

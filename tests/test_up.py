@@ -18,6 +18,7 @@ from answers import questions
 from answers.home import Home
 from answers.mart import open_mart
 from pipelines.definitions import defs
+from pipelines.derive import STAGES
 
 SAMPLE = services.ROOT / "pipelines" / "demo" / "slurm-training"
 
@@ -29,6 +30,8 @@ def numbers(home: Path) -> tuple[Any, ...]:
             questions.ledger(mart, None),
             questions.restarts(mart, None),
             mart.rows("select * from queue_waits order by all"),
+            mart.rows("from capacity order by all"),
+            mart.rows("from contracts order by all"),
             mart.rows(
                 "select parse_filename(path) as file, * exclude (path, ingested_at_us) from files"
                 " order by all"
@@ -149,7 +152,7 @@ def test_a_rebuild_of_every_asset_from_the_page_gives_the_same_numbers(
 ) -> None:
     before = published(home)
     anew = {"ops": {"derivation": {"config": {"rebuild": True}}}}
-    derived = ["attempts", "segments", "ledger", "goodput", "restarts", "queue_waits", "mart"]
+    derived = [name for name, *_ in STAGES] + ["mart"]
     run = up.launch("__ASSET_JOB", derived, anew)
     assert up.wait_for(run, "SUCCESS", "FAILURE") == "SUCCESS"
     assert published(home) != before
@@ -161,6 +164,7 @@ def test_a_run_that_is_killed_is_started_again_and_completes(
     up: Up, home: Path, quiet: tuple[Any, ...]
 ) -> None:
     before = published(home)
+    up.at_rest()
     with duckdb.connect(home / "warehouse.duckdb"):  # so the run waits at a known place
         run = up.launch("refresh")
         up.wait_for(run, "STARTED")
@@ -191,6 +195,7 @@ def retry_of(up: Up, run_id: str) -> str | None:
 def test_a_run_that_is_killed_with_its_code_server_does_not_hold_the_queue_for_ever(
     up: Up, home: Path, quiet: tuple[Any, ...]
 ) -> None:
+    up.at_rest()
     with duckdb.connect(home / "warehouse.duckdb"):
         run = up.launch("refresh")
         up.wait_for(run, "STARTED")
@@ -256,6 +261,7 @@ def test_a_killed_daemon_ends_all_and_the_next_start_completes_its_run(
     up: Up, home: Path, quiet: tuple[Any, ...]
 ) -> None:
     before = published(home)
+    up.at_rest()
     with duckdb.connect(home / "warehouse.duckdb"):
         run = up.launch("refresh")
         up.wait_for(run, "STARTED")

@@ -123,7 +123,9 @@ def test_a_path_passes_and_the_answer_has_the_keys_that_programs_read(
 
 def test_damage_ends_with_exit_code_1_and_says_where(tmp_path: Path, saved: Path) -> None:
     flip(shard(saved / f"step-{STEP}"), -1)
-    done = headway(tmp_path / "h", "restore-test", str(saved / f"step-{STEP}"), code=1)
+    done = headway(
+        tmp_path / "h", "restore-test", str(saved / f"step-{STEP}"), code=1, COLUMNS="200"
+    )
     assert b"checksum differs: model-00001-of-00003.safetensors" in done.stdout
 
 
