@@ -37,7 +37,7 @@ lint: .venv/.built
 	$(RUN)/mypy
 
 pytest: .venv/.built .venv/.torch
-	$(RUN)/pytest
+	$(RUN)/pytest -n auto --dist loadfile
 
 # torch writes checkpoints that tests then damage. Its CPU build does; where pip would take another
 # one, say make TORCH="torch==2.13.0 --index-url …". Without it those tests are skipped.
