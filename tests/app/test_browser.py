@@ -271,6 +271,9 @@ def test_a_link_leads_to_the_restart_that_it_names(read: Any) -> None:
         (f"restarts?as_of={AS_OF}", "restarts", "within the limit"),
         (f"queue?as_of={AS_OF}", "queue", "within"),
         (f"health?as_of={AS_OF}", "health", "of GPU time is known"),
+        (f"checkpoints?as_of={AS_OF}", "checkpoints", "proven by a restore"),
+        (f"capacity?as_of={AS_OF}", "capacity", "of installed GPU time is useful"),
+        (f"waiting?as_of={AS_OF}", "waiting", "of waiting is explained"),
         (f"review?as_of={AS_OF}&week=2026-W47", "review", "Week 47"),
     ],
 )
@@ -284,7 +287,7 @@ def test_the_other_questions_are_answered_each_on_its_page(
     somebody.shoot(name)
 
 
-@pytest.mark.parametrize("path", ["", "job", "restarts", "queue"])
+@pytest.mark.parametrize("path", ["", "job", "restarts", "queue", "capacity", "waiting"])
 def test_a_page_fits_a_phone_in_the_dark(read: Any, path: str) -> None:
     phone = read(width=390, theme="dark")
     job = "&job=three-weeks" if path == "job" else ""
