@@ -1,12 +1,14 @@
 """Capacity: where are the GPUs, and which gap is deliberate? Utilization is no objective."""
 
+import json
+
 import streamlit as st
 
 from app import capacity_text, format, frame
 from app.charts import area
 from app.frame import View
 from app.palette import GROUP_LABELS, THEMES
-from app.views import capacity, spans
+from app.views import capacity, cluster, spans
 from metrics.capacity import GROUPS
 
 
@@ -57,6 +59,31 @@ def show_shares(seen: View, start_us: int, end_us: int) -> None:
     frame.numbers(capacity_text.shares(days), "By day")
 
 
+def show_samples(seen: View, start_us: int, end_us: int) -> None:
+    """What Prometheus says of GPUs, racks and queues, where it is pulled."""
+    rows = seen.published.read(cluster.samples, start_us, end_us)
+    if not rows:
+        return
+    st.header("Measured by Prometheus", anchor=False)
+    frame.table(
+        [
+            {
+                "What": row["query"].replace("_", " "),
+                "Of": ", ".join(f"{k} {v}" for k, v in json.loads(row["labels"]).items()) or "all",
+                "Newest": f"{row['newest']:,.6g}",
+                "At": format.moment(row["at_us"], seen.zone),
+                "Mean": f"{row['mean']:,.6g}",
+                "Lowest": f"{row['lowest']:,.6g}",
+                "Highest": f"{row['highest']:,.6g}",
+            }
+            for row in rows
+        ]
+    )
+    st.caption(
+        "Beside the ledger, and no part of it: `headway pull-prometheus` says what is pulled."
+    )
+
+
 def page() -> None:
     """The page."""
     seen = frame.view()
@@ -89,6 +116,7 @@ def page() -> None:
         frame.table(capacity_text.tenants(found.tenants, price))
     frame.numbers(capacity_text.rows(spent, price), "Every category")
     show_shares(seen, start_us, end_us)
+    show_samples(seen, start_us, end_us)
 
 
 page()

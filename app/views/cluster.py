@@ -42,3 +42,13 @@ def _touches(jobs: list[str] | None, nodes: list[str] | None) -> str:
     if nodes:
         return f"{len(nodes)} nodes: {', '.join(nodes[:3])}{' …' if len(nodes) > 3 else ''}"
     return "every job"
+
+
+def samples(mart: Mart, from_us: int, to_us: int) -> list[dict[str, Any]]:
+    """Each series that was pulled from Prometheus: its newest value in the span, mean, extremes."""
+    return mart.rows(
+        "select query, labels, max(ts_us) as at_us, arg_max(value, ts_us) as newest,"
+        " avg(value) as mean, min(value) as lowest, max(value) as highest from samples"
+        " where ts_us >= ? and ts_us < ? group by query, labels order by query, labels limit 200",
+        [from_us, to_us],
+    )

@@ -17,6 +17,7 @@ from answers.journal import Journal
 from answers.mart import open_mart
 from metrics.rulings import Kind
 from pipelines.cli import app as command_line
+from pipelines.publish import publish
 
 PAGES = (
     "home",
@@ -364,3 +365,23 @@ def test_checkpoints_tell_the_proof_of_each_run_and_what_the_storage_cost(
     assert list(failures["Lost"]) == ["6 h"]
     assert list(failures["Promise"]) == ["broken, not mended"]
     assert list(tests["Result"]) == ["pass"]
+
+
+def test_capacity_tells_what_was_pulled_from_prometheus(open_page: Opener, tmp_path: Path) -> None:
+    at, minute = harness.RECENT_US, 60 * S
+    home, inbox = Home.open(tmp_path / "home"), tmp_path / "inbox"
+    inbox.mkdir()
+    state = {"event": "node_state", "ts_us": at, "node": "n1", "gpus": 8, "state": "idle"}
+    with harness.fresh_warehouse() as con:
+        harness.deliver(con, inbox, [state, state | {"ts_us": at + 3600 * S, "state": "down"}], [])
+        con.execute("insert into series values (1, 'rack_power_w', '{\"rack\": \"r1\"}')")
+        for place, watts in ((1, 100.0), (2, 400.0), (3, 250.0)):
+            con.execute("insert into samples values (1, ?, ?)", [at + place * minute, watts])
+        harness.rederive(con)
+        publish(con, home, harness.POLICY, as_of_given=False)
+    run = open_page("capacity", home=home.root)
+    assert not run.exception
+    found = next(f.value for f in run.dataframe if "Newest" in f.value)
+    assert found[["What", "Of", "Newest", "Mean", "Lowest", "Highest"]].values.tolist() == [
+        ["rack power w", "rack r1", "250", "250", "100", "400"]
+    ]
