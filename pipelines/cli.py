@@ -18,18 +18,10 @@ from answers.home import Home
 from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
 from metrics.policy import load_policy
-from pipelines import (
-    capacity,
-    collecting,
-    decisions,
-    planning,
-    proving,
-    show,
-    tables,
-    waiting,
-)
+from pipelines import show
+from pipelines.commands import capacity, collecting, decisions, planning, proving, tables, waiting
+from pipelines.commands.options import FormatOption, HomeOption, JobOption, ScopeOption, moment_us
 from pipelines.listening import SITE, Listening
-from pipelines.options import FormatOption, HomeOption, JobOption, ScopeOption, moment_us
 from pipelines.show import Format
 
 app = typer.Typer(

@@ -18,7 +18,8 @@ from metrics.conventions import HOUR_US, US_PER_S
 from metrics.policy import DEFAULT_POLICY_FILE, Policy
 from metrics.rulings import Rulings
 from metrics.scope import Scope
-from pipelines import show, tables
+from pipelines import show
+from pipelines.commands import tables
 from pipelines.demo import shared_cluster, three_weeks
 from pipelines.progress import Progress
 from pipelines.run import Ingestion, run

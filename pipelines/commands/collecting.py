@@ -8,8 +8,9 @@ import typer
 from answers.home import Home
 from metrics.conventions import US_PER_S
 from metrics.errors import UsageError
-from pipelines import show, tables
-from pipelines.options import FormatOption, HomeOption, moment_us
+from pipelines import show
+from pipelines.commands import tables
+from pipelines.commands.options import FormatOption, HomeOption, moment_us
 from pipelines.show import Format
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from metrics.documents import closest
 from metrics.errors import HeadwayError, UsageError
 from metrics.rulings import SAID_ONCE, Kind, Ruling, Rulings
 from metrics.scope import Scope
-from pipelines import show, tables
-from pipelines.options import (
+from pipelines import show
+from pipelines.commands import tables
+from pipelines.commands.options import (
     AsOfOption,
     FormatOption,
     HomeOption,

@@ -15,8 +15,9 @@ from answers.planning.measured import Measured, measured
 from answers.planning.plan import Given, Plan
 from metrics.errors import UsageError
 from metrics.rulings import Rulings
-from pipelines import plan_tables, show
-from pipelines.options import HomeOption, size
+from pipelines import show
+from pipelines.commands import plan_tables
+from pipelines.commands.options import HomeOption, size
 from pipelines.show import Format
 
 MINUTE_S = 60

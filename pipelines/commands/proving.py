@@ -22,7 +22,7 @@ from pipelines.checkpoints.reading import Outcome
 from pipelines.checkpoints.recording import record
 from pipelines.checkpoints.testing import prove_saved, was_deleted
 from pipelines.checkpoints.verdicts import Damage
-from pipelines.options import FormatOption, HomeOption
+from pipelines.commands.options import FormatOption, HomeOption
 from pipelines.show import Format
 
 

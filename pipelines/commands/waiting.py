@@ -12,8 +12,9 @@ from answers.facts import Facts
 from answers.home import Home
 from answers.mart import open_mart
 from metrics.adjustments import Adjustments
-from pipelines import show, tables
-from pipelines.options import FormatOption, HomeOption, JobOption
+from pipelines import show
+from pipelines.commands import tables
+from pipelines.commands.options import FormatOption, HomeOption, JobOption
 from pipelines.show import Format, duration
 
 LISTED = 20

@@ -9,8 +9,9 @@ from answers import shares as fair
 from answers.home import Home
 from answers.mart import open_mart
 from metrics.scope import Scope
-from pipelines import capacity_tables, show, tables
-from pipelines.options import FormatOption, HomeOption, moment_us
+from pipelines import show
+from pipelines.commands import capacity_tables, tables
+from pipelines.commands.options import FormatOption, HomeOption, moment_us
 from pipelines.show import Format
 
 DAY_H = 24

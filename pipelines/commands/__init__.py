@@ -1,0 +1,1 @@
+"""The commands beyond ingesting and the ledger, a module a subject, and how they print."""
