@@ -386,3 +386,20 @@ def test_an_as_of_that_goes_back_forgets_the_hours_after_it(
     assert spent(warehouse) == {"idle node": 1800 * 8}
     harness.rederive(warehouse)
     assert spent(warehouse) == {"idle node": HOUR * 8, "down node": 8 * HOUR * 8}
+
+
+def test_nodes_heard_of_after_all_else_count_from_their_first_record_on(
+    capacity: Derived, warehouse: duckdb.DuckDBPyConnection
+) -> None:
+    assert capacity(allocated(600, gpus=8), ended(1200), until(90 * 60)) == {}
+    # Job b names a node of which no state is known; then another one is said to be idle.
+    held = {"uninstrumented run": 600 * 8, "unknown node": 3000 * 8}
+    other = event("resources_allocated", 600, "b", attempt=0, nodes=["n1"], gpus=8)
+    assert capacity(other, event("job_ended", 1200, "b", outcome="completed")) == held
+    found = capacity(node(HOUR, "idle", "n2"))
+    assert found == held | {"idle node": 30 * 60 * 8}
+    found = capacity(node(2 * HOUR, "idle"), until(3 * HOUR))
+    assert found == held | {"idle node": 3 * HOUR * 8}
+    # And as at 01:30 the first node was idle nowhere yet.
+    harness.rederive(warehouse, at(90 * 60))
+    assert spent(warehouse) == held | {"idle node": 30 * 60 * 8}
