@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.checkpoints import zipped
+from pipelines.checkpoints.source import Source
 
 torch = pytest.importorskip("torch")
 RANKS = 3
@@ -165,7 +166,8 @@ def test_what_torch_saves_is_read_with_the_shapes_and_types_that_torch_loads(
     state: dict[str, Any], tmp_path: Path
 ) -> None:
     torch.save(state, tmp_path / "a.pt")
-    found = zipped.read(tmp_path / "a.pt", "a.pt", 100)
+    path = tmp_path / "a.pt"
+    found = zipped.read(Source(path, path.stat().st_size, "a.pt"), "a.pt", 100)
     wanted = {
         f"model.{name}": (str(t.dtype).removeprefix("torch."), tuple(t.shape))
         for name, t in state["model"].items()
