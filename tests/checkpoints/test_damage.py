@@ -167,7 +167,7 @@ def test_damage_is_named_without_a_manifest(
         (named_twice, "tensors", "tensor named twice: model.safetensors.index.json"),
         (being_written, "complete", "still being written: model-00004"),
         (petabyte_header, "checksums", "checksum differs: model-00001"),
-        (more_at_the_end, "shards", "truncated: model-00001"),
+        (more_at_the_end, "checksums", "checksum differs: model-00001"),
         (nan, "shards", "truncated: model-00001"),
     ],
 )
@@ -177,6 +177,13 @@ def test_damage_is_named_against_the_manifest(
     path = sealed(sharded(tmp_path / "c"))
     damage(path)
     assert verdict in faults(path).get(check, "nothing")
+
+
+def test_a_file_that_grew_since_its_manifest_is_not_called_truncated(tmp_path: Path) -> None:
+    path = sealed(whole(tmp_path / "c"))
+    with (path / "trainer_state.json").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert faults(path) == {"checksums": "checksum differs: trainer_state.json"}
 
 
 def test_numbered_shards_without_an_index_are_still_being_written(tmp_path: Path) -> None:

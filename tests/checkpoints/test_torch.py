@@ -108,7 +108,12 @@ def test_rng_states_of_some_ranks_only_are_missing(distributed: Path) -> None:
 
 def test_a_missing_part_of_a_rank_is_named(distributed: Path) -> None:
     (distributed / "__1_0.distcp").unlink()
-    assert "shard missing: __1_0.distcp" in faults(distributed)["shards"]
+    assert faults(distributed)["shards"] == "shard missing: __1_0.distcp"
+
+
+def test_what_manifest_and_metadata_miss_alike_is_told_once(distributed: Path) -> None:
+    (sealed(distributed) / "__1_0.distcp").unlink()
+    assert faults(distributed)["shards"] == "shard missing: __1_0.distcp"
 
 
 def test_parts_without_metadata_are_still_being_written(distributed: Path) -> None:
