@@ -13,10 +13,10 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from string import Formatter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from metrics.collecting import Privacy, Prometheus
 from metrics.conventions import CATEGORIES, CHARGED_CAUSES, DAY_US, HOUR_US, US_PER_S
@@ -231,7 +231,7 @@ DEFAULT_CHARGES = (
 )
 
 
-PLACEHOLDERS = ("path", "job", "step")
+PLACEHOLDERS = ("path", "job", "step", "bytes_per_s", "most_bytes")
 """What the command of a restore test may be told, in braces."""
 
 
@@ -239,7 +239,8 @@ class Checkpoints(_Section):
     """How durability is proven: which checkpoints are restored, how often, where, how strictly.
 
     `needs`: which missing state fails a test: none but weights, what a statistically sound resume
-    needs, or what a bit-exact one needs. `command`: the arguments that test a checkpoint elsewhere.
+    needs, or what a bit-exact one needs. `command`: the arguments that test a checkpoint elsewhere;
+    limits that the policy sets must reach it.
     """
 
     every_days: int = Field(default=7, ge=1, le=36_600)
@@ -265,6 +266,19 @@ class Checkpoints(_Section):
         if command and "path" not in named:
             raise ValueError("names no {path}: it could not know which checkpoint to test")
         return command
+
+    @model_validator(mode="after")
+    def _limits_reach_the_command(self) -> Self:
+        limits = (
+            ("bytes_per_s", self.bytes_per_s, "bytes_per_s", "--bytes-per-s"),
+            ("bytes_per_run", self.bytes_per_run, "most_bytes", "--most-bytes"),
+        )
+        named = [name for part in self.command for name in _placeholders(part)]
+        for limit, value, placeholder, option in limits:
+            if self.command and value is not None and placeholder not in named:
+                hint = f'write {option}, "{{{placeholder}}}" into it'
+                raise ValueError(f"{limit} does not reach the command: {hint}")
+        return self
 
     @property
     def every_us(self) -> int:

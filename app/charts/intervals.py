@@ -219,7 +219,7 @@ def _curves(theme: Theme) -> list[alt.Chart]:
 
 
 _PLACES: dict[str, dict[str, Any]] = {
-    "saving": {"align": "right", "dx": -6, "dy": 9},
+    "saving": {"align": "left", "dx": 8, "dy": -2},
     "again": {"align": "right", "dx": -8, "dy": 9},
     "all": {"align": "left", "dx": 8, "dy": -6},
 }

@@ -35,3 +35,8 @@ def vet(archive: zipfile.ZipFile, size: int, place: str, expansion: int) -> None
             raise Damage(Verdict.NAMED_TWICE, f"{place}: {name!r} stands in it {count} times")
     if any(entry.flag_bits & 1 for entry in entries):
         raise Damage(Verdict.UNREADABLE, f"{place}: is encrypted")
+
+
+def in_order(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """Its entries as they lie in the file."""
+    return sorted(archive.infolist(), key=lambda entry: entry.header_offset)

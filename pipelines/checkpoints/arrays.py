@@ -1,40 +1,39 @@
 """NumPy: `.npy`, and `.npz`, a zip of them. Arrays of objects are pickles, and are refused."""
 
 import zipfile
-from pathlib import Path
 from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
 
-from pipelines.checkpoints.archives import vet
+from pipelines.checkpoints.archives import in_order, vet
 from pipelines.checkpoints.contents import ELEMENTS, Contents, Stream, Tensor, count_not_finite
+from pipelines.checkpoints.source import Source
 from pipelines.checkpoints.verdicts import Damage, Verdict, short
 
 
-def read(path: Path, place: str, expansion: int) -> Contents:
+def read(source: Source, place: str, expansion: int) -> Contents:
     """Read a file to its end. Raises Damage, or what a parser of bad bytes raises."""
-    size = path.stat().st_size
-    if path.suffix == ".npy":
-        with path.open("rb") as stream:
-            return Contents((_read_array(stream, size, path.stem, place),))
-    if not zipfile.is_zipfile(path):
+    if place.endswith(".npy"):
+        name = place.rpartition("/")[2].removesuffix(".npy")
+        return Contents((_read_array(source, source.size, name, place),))
+    if not zipfile.is_zipfile(source):
         raise Damage(Verdict.TRUNCATED, f"{place}: is no whole zip archive")
-    with zipfile.ZipFile(path) as archive:
-        vet(archive, size, place, expansion)
+    with zipfile.ZipFile(source) as archive:
+        vet(archive, source.size, place, expansion)
         return Contents(tuple(_members(archive, place)))
 
 
 def _members(archive: zipfile.ZipFile, place: str) -> list[Tensor]:
     found = []
-    for entry in archive.infolist():
+    for entry in in_order(archive):
         with archive.open(entry) as stream:
             name = entry.filename.removesuffix(".npy")
             found.append(_read_array(stream, entry.file_size, name, f"{place}: {name}"))
     return found
 
 
-def _read_array(stream: IO[bytes], size: int, name: str, place: str) -> Tensor:
+def _read_array(stream: IO[bytes] | Source, size: int, name: str, place: str) -> Tensor:
     version = npy.read_magic(stream)
     read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = read_header(stream)

@@ -35,7 +35,10 @@ class Saved:
     @property
     def is_there(self) -> bool:
         """Whether something lies at its path; what retention deleted is no failure."""
-        return self.path is not None and self.path.exists()
+        try:
+            return self.path is not None and self.path.exists()
+        except PermissionError:
+            return True
 
 
 def chosen(mart: Mart, job: str, rules: Checkpoints, rng: random.Random) -> list[Saved]:
@@ -82,5 +85,11 @@ def command(saved: Saved, rules: Checkpoints) -> list[str]:
     path = saved.path or saved.location
     if str(path).startswith("-"):
         raise UsageError(f"{saved.job}: its location {saved.location!r} looks like an option")
-    filled = {"path": path, "job": saved.job, "step": saved.step}
+    filled = {
+        "path": path,
+        "job": saved.job,
+        "step": saved.step,
+        "bytes_per_s": rules.bytes_per_s or 0,
+        "most_bytes": rules.bytes_per_run or 0,
+    }
     return [part.format_map(filled) for part in rules.command]

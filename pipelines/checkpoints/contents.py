@@ -1,11 +1,9 @@
-"""What a file of a checkpoint holds, and how its bytes are read: in chunks, at a pace."""
+"""What a file of a checkpoint holds, and how its tensors are read: in chunks."""
 
-import io
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -79,37 +77,14 @@ class Contents:
     """None where it is no number and no text: that it is there is known, not what it is."""
     opaque: tuple[str, ...] = ()
     """Classes named by pickles that nothing here knows; never imported."""
+    is_foreign: bool = False
+    """Whether its numbers are in another order of bytes than this machine's."""
 
 
 class Stream(Protocol):
     """What a part of a file is read through."""
 
     def read(self, size: int, /) -> bytes: ...
-
-
-class Pace:
-    """At most so many bytes a second, on average since it began; None: as fast as it goes."""
-
-    def __init__(self, bytes_per_s: float | None = None) -> None:
-        self._bytes_per_s = bytes_per_s
-        self._began_s, self._read = time.monotonic(), 0
-
-    def took(self, read: int) -> None:
-        """Wait until this much more may have been read."""
-        self._read += read
-        if self._bytes_per_s:
-            ahead_s = self._read / self._bytes_per_s - (time.monotonic() - self._began_s)
-            if ahead_s > 0:
-                time.sleep(ahead_s)
-
-
-_pace = Pace()
-
-
-def set_pace(bytes_per_s: float | None) -> None:
-    """Read at this pace from now on, in this process."""
-    global _pace
-    _pace = Pace(bytes_per_s)
 
 
 def chunks(stream: Stream, size: int, place: str) -> Iterator[bytes]:
@@ -119,7 +94,6 @@ def chunks(stream: Stream, size: int, place: str) -> Iterator[bytes]:
         chunk = stream.read(min(CHUNK, left))
         if not chunk:
             raise short(place, size, size - left)
-        _pace.took(len(chunk))
         left -= len(chunk)
         yield chunk
 
@@ -145,39 +119,3 @@ def count_not_finite(
 def data_size(dtype: str, shape: tuple[int, ...]) -> int:
     """The bytes that a tensor takes."""
     return -(-math.prod(shape) * ELEMENTS[dtype].bits // 8)
-
-
-class Section(io.RawIOBase):
-    """A range of a file as a file of its own."""
-
-    def __init__(self, stream: BinaryIO, begin: int, size: int) -> None:
-        super().__init__()
-        self._stream, self._begin, self._size, self._place = stream, begin, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
-        if base + offset < 0:
-            raise ValueError("before the beginning")
-        self._place = base + offset
-        return self._place
-
-    def read(self, size: int = -1, /) -> bytes:
-        left = max(self._size - self._place, 0)
-        self._stream.seek(self._begin + self._place)
-        found = self._stream.read(left if size < 0 else min(size, left))
-        self._place += len(found)
-        return found
-
-    def readinto(self, buffer: Any, /) -> int:
-        found = self.read(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)

@@ -3,13 +3,13 @@ of each tensor lies; each part is an archive of torch.save. `.metadata` is writt
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from pipelines.checkpoints import pickles, zipped
-from pipelines.checkpoints.contents import Contents, Section, Tensor
+from pipelines.checkpoints.contents import Contents, Tensor
 from pipelines.checkpoints.pickles import Node
+from pipelines.checkpoints.source import Section, Source
 from pipelines.checkpoints.verdicts import Damage, Verdict, short
 
 METADATA = ".metadata"
@@ -36,11 +36,11 @@ class Index:
     tensors: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
 
 
-def read_index(path: Path, place: str) -> Index:
+def read_index(source: Source, place: str) -> Index:
     """Read `.metadata`. Raises Damage, or what a parser of bad bytes raises."""
-    if path.stat().st_size > pickles.LARGEST:
-        raise Damage(Verdict.OVERCLAIMED, f"{place}: a pickle of {path.stat().st_size:,} bytes")
-    root = pickles.load(path.read_bytes(), place)
+    if source.size > pickles.LARGEST:
+        raise Damage(Verdict.OVERCLAIMED, f"{place}: a pickle of {source.size:,} bytes")
+    root = pickles.load(source.read(), place)
     told, stored = root.state["state_dict_metadata"], root.state["storage_data"]
     tensors: dict[str, tuple[str, tuple[int, ...]]] = {}
     wanted: dict[tuple[str, tuple[int, ...] | None], tuple[int, ...] | None] = {}
@@ -110,24 +110,27 @@ def _parts(
         raise Damage(Verdict.TENSOR_MISSING, f"{place}: {name}: part at {offsets} is nowhere")
 
 
-def read(path: Path, place: str, parts: list[Part], expansion: int) -> Contents:
-    """Read all parts that lie in a file. Raises Damage."""
-    size = path.stat().st_size
+def read(source: Source, place: str, parts: Iterable[Part], expansion: int) -> Contents:
+    """Read all parts that lie in a file, in the order in which they do. Raises Damage."""
     tensors: list[Tensor] = []
     values: dict[str, int | float | str | None] = {}
     opaque: set[str] = set()
-    with path.open("rb") as stream:
-        for part in parts:
-            where = f"{place}: {part.name}"
-            if part.begin < 0 or part.size < 0 or part.begin + part.size > size:
-                raise short(where, part.begin + part.size, size)
-            found = zipped.read_section(Section(stream, part.begin, part.size), where, expansion)
-            tensors += _of_part(part, found, where)
-            opaque |= set(found.opaque)
-            if part.shape is None:
-                inside = {f"{part.name}.{key}".rstrip("."): v for key, v in found.values.items()}
-                values |= inside or {part.name: None}
-    return Contents(tuple(tensors), values, tuple(sorted(opaque)))
+    is_foreign, ended = False, 0
+    for part in sorted(parts, key=lambda part: part.begin):
+        where = f"{place}: {part.name}"
+        if 0 <= part.begin < ended:
+            raise Damage(Verdict.NAMED_TWICE, f"{where}: lies where another part does")
+        ended = part.begin + part.size
+        if part.begin < 0 or part.size < 0 or part.begin + part.size > source.size:
+            raise short(where, part.begin + part.size, source.size)
+        found = zipped.read(Section(source, part.begin, part.size), where, expansion)
+        tensors += _of_part(part, found, where)
+        opaque |= set(found.opaque)
+        is_foreign |= found.is_foreign
+        if part.shape is None:
+            inside = {f"{part.name}.{key}".rstrip("."): v for key, v in found.values.items()}
+            values |= inside or {part.name: None}
+    return Contents(tuple(tensors), values, tuple(sorted(opaque)), is_foreign)
 
 
 def _of_part(part: Part, found: Contents, where: str) -> list[Tensor]:

@@ -1,11 +1,11 @@
 """JSON beside the weights: a trainer's state, and indexes of which tensor lies in which file."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from pipelines.checkpoints.contents import Contents
 from pipelines.checkpoints.safetensors import once
+from pipelines.checkpoints.source import Source
 from pipelines.checkpoints.verdicts import Damage, Verdict
 
 LARGEST = 256 << 20
@@ -16,24 +16,28 @@ DEPTH, WIDTH = 3, 1000
 """How deep and how far into a document keys are looked at."""
 
 
-def read(path: Path, place: str) -> Contents:
-    """The keys of a document with their plain values. Raises Damage."""
+def contents(document: Any) -> Contents:
+    """The keys of a document with their plain values."""
     values: dict[str, int | float | str | None] = {}
-    _gather(load(path, place), "", 0, values)
+    _gather(document, "", 0, values)
     return Contents(values=values)
 
 
-def load(path: Path, place: str) -> Any:
+def load(source: Source, place: str) -> Any:
     """A document; raises Damage where an object has a key twice."""
-    if path.stat().st_size > LARGEST:
-        raise Damage(Verdict.OVERCLAIMED, f"{place}: JSON of {path.stat().st_size:,} bytes")
-    return json.loads(path.read_bytes(), object_pairs_hook=lambda pairs: once(pairs, place))
+    if source.size > LARGEST:
+        raise Damage(Verdict.OVERCLAIMED, f"{place}: JSON of {source.size:,} bytes")
+    return json.loads(source.read(), object_pairs_hook=lambda pairs: once(pairs, place))
 
 
-def weight_map(path: Path, place: str) -> dict[str, str]:
+def is_index(place: str) -> bool:
+    """Whether a file of this name says which tensor lies in which file."""
+    return place.endswith(INDEX_SUFFIX)
+
+
+def weight_map(document: Any, place: str) -> dict[str, str]:
     """Which tensor lies in which file, as an index says. Raises Damage."""
-    found = load(path, place)
-    named = found.get("weight_map") if isinstance(found, dict) else None
+    named = document.get("weight_map") if isinstance(document, dict) else None
     if not isinstance(named, dict) or not all(isinstance(file, str) for file in named.values()):
         raise Damage(Verdict.UNREADABLE, f"{place}: has no weight_map of tensors to files")
     for file in named.values():

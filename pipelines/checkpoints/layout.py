@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.checkpoints import distributed, documents
+from pipelines.checkpoints.source import reading
 from pipelines.checkpoints.verdicts import Damage, Verdict, naming
 from pipelines.ingest import UNFINISHED
 
@@ -52,11 +53,31 @@ class Layout:
         """Where a file lies."""
         return self.root / name
 
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each file; 0 of one that is gone by now, as reading it will tell."""
+        return {name: _size(self.path(name)) for name in self.files}
+
     @property
     def bytes(self) -> int:
-        """The bytes of all its files. Raises Damage."""
-        with naming(str(self.root)):
-            return sum(self.path(name).stat().st_size for name in self.files)
+        """The bytes of all its files."""
+        return sum(self.sizes().values())
+
+    @property
+    def manifest_bytes(self) -> int:
+        """The bytes of its manifest, 0 where it has none."""
+        return _size(self.manifest)
+
+    @property
+    def reading(self) -> int:
+        """How many bytes a test reads of it at most, its manifest among them."""
+        return sum(map(reading, self.sizes().values())) + self.manifest_bytes
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _files(root: Path) -> Iterator[str]:

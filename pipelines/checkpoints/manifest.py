@@ -17,6 +17,7 @@ from metrics.errors import HeadwayError
 from pipelines.checkpoints import documents
 from pipelines.checkpoints.contents import CHUNK
 from pipelines.checkpoints.layout import Layout, incomplete
+from pipelines.checkpoints.source import Source
 from pipelines.checkpoints.verdicts import Damage, Verdict, naming
 
 
@@ -48,7 +49,8 @@ def read_manifest(layout: Layout) -> Manifest | None:
     if not layout.manifest.exists():
         return None
     with naming(place):
-        data = documents.load(layout.manifest, place)
+        with Source(layout.manifest, layout.manifest.stat().st_size, place) as source:
+            data = documents.load(source, place)
         told = data.pop("sha256", None)
         try:
             found = Manifest.model_validate(data)

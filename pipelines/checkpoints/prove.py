@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from metrics.errors import UsageError
 from metrics.policy import Checkpoints
 from pipelines.checkpoints import distributed, documents
 from pipelines.checkpoints.contents import Tensor
 from pipelines.checkpoints.layout import Layout, incomplete
+from pipelines.checkpoints.libraries import LIBRARIES
 from pipelines.checkpoints.manifest import Manifest, read_manifest
-from pipelines.checkpoints.reading import Outcome, Readers, Task, load_file, read_file
+from pipelines.checkpoints.reading import MEMORY, Outcome, Readers, Task, Work, load_file, read_file
 from pipelines.checkpoints.resume import WEIGHTS, Grade, Known, State, look
-from pipelines.checkpoints.verdicts import Check, Damage, Verdict, naming
+from pipelines.checkpoints.source import set_pace
+from pipelines.checkpoints.verdicts import Check, Damage, Verdict
 
 NAMED_FAULTS = 5
 """How many faults of a check are told; of the others their number."""
@@ -31,11 +34,15 @@ _STEP_IN_NAME = re.compile(
 
 @dataclass(frozen=True)
 class Proof:
-    """What a restore test found; `bytes` were read in `seconds`. `step`: None where unknown."""
+    """What a restore test found in a checkpoint of so many `bytes`. `step`: None where unknown.
+
+    `bytes_read`: what it read from disk; some of it twice, to let a library load it.
+    """
 
     path: Path
     checks: tuple[Check, ...]
     bytes: int
+    bytes_read: int
     seconds: float
     step: int | None = None
     manifest: Manifest | None = None
@@ -54,6 +61,7 @@ class Proof:
                 for check in self.checks
             ],
             "bytes": self.bytes,
+            "bytes_read": self.bytes_read,
             "seconds": round(self.seconds, 3),
             "bytes_per_s": round(self.bytes / self.seconds) if self.seconds else None,
             "path": str(self.path),
@@ -82,7 +90,8 @@ class _Faults:
     notes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, check: str, damage: Damage) -> None:
-        self.by_check[check].append(str(damage))
+        if (text := str(damage)) not in self.by_check[check]:  # told by manifest and index alike
+            self.by_check[check].append(text)
 
     def check(self, name: str, fine: str) -> Check:
         faults, notes = self.by_check[name], self.notes[name]
@@ -106,7 +115,8 @@ def prove(
     """Test the checkpoint at a path by the policy's rules; damage is a verdict, never an error.
 
     `expected_step`: the one that was marked complete; `versions`: of code and data, as the job's
-    submission says them.
+    submission says them. Raises UsageError where that could read more than `bytes_per_run`, and
+    HeadwayError where a process was killed and reading anew could.
     """
     began_s, faults = time.monotonic(), _Faults()
     try:
@@ -118,20 +128,31 @@ def prove(
     except (Damage, PermissionError) as e:
         told = e if isinstance(e, Damage) else Damage(Verdict.NO_PERMISSION, str(path))
         faults.add("shards", told)
-        return Proof(path, (faults.check("shards", ""),), 0, time.monotonic() - began_s)
+        return Proof(path, (faults.check("shards", ""),), 0, 0, time.monotonic() - began_s)
+    _check_limit(layout, rules.bytes_per_run)
+    set_pace(rules.bytes_per_s)
     test = _Test(layout, rules, faults, watch or Watch())
     test.run()
     checks = (*test.checks(), test.step(expected_step), *test.state(versions))
     seconds = time.monotonic() - began_s
-    return Proof(path, checks, test.bytes, seconds, test.found_step(expected_step), test.manifest)
+    step = test.found_step(expected_step)
+    return Proof(path, checks, test.bytes, test.bytes_read, seconds, step, test.manifest)
+
+
+def _check_limit(layout: Layout, most: int | None) -> None:
+    if most is not None and layout.reading > most:
+        raise UsageError(
+            f"bandwidth: a test of {layout.root} may read {layout.reading:,} bytes,"
+            f" {most:,} are left"
+        )
 
 
 class _Test:
     def __init__(self, layout: Layout, rules: Checkpoints, faults: _Faults, watch: Watch) -> None:
         self.layout, self.rules, self.faults, self.watch = layout, rules, faults, watch
-        self.manifest = self._manifest()
+        self.manifest, self.sizes = self._manifest(), layout.sizes()
         self.outcomes: dict[str, Outcome] = {}
-        self.loaded = ""
+        self.loaded, self.loads = "", dict[str, Outcome]()
 
     def _manifest(self) -> Manifest | None:
         try:
@@ -150,7 +171,7 @@ class _Test:
             faults.add("complete", Damage(Verdict.BEING_WRITTEN, text))
         self.watch.files_found(layout)
         first = [n for n in layout.files if n.rpartition("/")[2] == distributed.METADATA]
-        with Readers(self._processes(), read_file, self.rules.bytes_per_s) as readers:
+        with self._readers(read_file, MEMORY) as readers:
             self._read(readers, first)
             self._read(readers, [name for name in layout.files if name not in first])
         self._load()
@@ -161,11 +182,13 @@ class _Test:
 
     def _processes(self) -> int:
         """A process for little; more where that pays."""
-        try:
-            worth = 1 + self.layout.bytes // A_PROCESS
-        except Damage:  # told where the file is read
-            worth = 1
+        worth = 1 + sum(self.sizes.values()) // A_PROCESS
         return min(self.rules.processes, len(self.layout.files), worth)
+
+    def _readers(self, work: Work, memory: int | None) -> Readers:
+        most, pace = self.rules.bytes_per_run, self.rules.bytes_per_s
+        may_repeat = most is None or 2 * self.layout.reading <= most
+        return Readers(self._processes(), work, pace, memory, may_repeat)
 
     def _read(self, readers: Readers, names: list[str]) -> None:
         found = readers.read([self._task(name) for name in names], self.watch.file_done)
@@ -178,22 +201,29 @@ class _Test:
         return Task(
             self.layout.root,
             name,
+            self.sizes[name],
             self.manifest is not None,
             self.rules.largest_expansion,
             tuple(self._parts(name)),
+            self.outcomes[name].kind if name in self.outcomes else None,
         )
 
     def _load(self) -> None:
         """Let the formats' own libraries load what was found whole."""
-        whole = [name for name, o in self.outcomes.items() if o.damage is None and o.contents]
-        with Readers(self._processes(), load_file, memory=None) as readers:
-            loaded = readers.read([self._task(name) for name in whole], lambda outcome: None)
-        for outcome in loaded.values():
+        whole = {n: o.contents for n, o in self.outcomes.items() if o.kind in LIBRARIES}
+        foreign = [n for n, contents in whole.items() if contents and contents.is_foreign]
+        with self._readers(load_file, None) as readers:
+            tasks = [
+                self._task(n) for n, contents in whole.items() if contents and n not in foreign
+            ]
+            self.loads = readers.read(tasks, lambda outcome: None)
+        for outcome in self.loads.values():
             if outcome.damage is not None:
                 self.faults.add("loads", outcome.damage)
-        notes = {outcome.note for outcome in loaded.values() if outcome.note}
+        notes = {outcome.note for outcome in self.loads.values() if outcome.note}
+        notes |= {f"{n}: in another order of bytes: Headway alone read it" for n in foreign}
         self.faults.notes["loads"] += sorted(notes)
-        libraries = sorted({outcome.library for outcome in loaded.values() if outcome.library})
+        libraries = sorted({outcome.library for outcome in self.loads.values() if outcome.library})
         self.loaded = f"by {' and '.join(libraries)}" if libraries else "by NumPy as they were read"
 
     def _parts(self, name: str) -> list[distributed.Part]:
@@ -217,10 +247,10 @@ class _Test:
             elif outcome.sha256 in by_digest:
                 text = f"{name} holds what {by_digest[outcome.sha256]} should"
                 self.faults.add("checksums", Damage(Verdict.SWAPPED, text))
-            elif outcome.bytes != told.bytes:
+            elif outcome.bytes < told.bytes:
                 text = f"{name}: {outcome.bytes:,} of {told.bytes:,} bytes"
                 self.faults.add("shards", Damage(Verdict.TRUNCATED, text))
-            elif outcome.sha256 is not None:
+            elif outcome.sha256 is not None or outcome.bytes > told.bytes:
                 self.faults.add("checksums", Damage(Verdict.CHECKSUM, name))
         more = [name for name in self.outcomes if self.manifest and name not in covered]
         self.faults.notes["checksums"] += [f"{name} is not in the manifest" for name in more]
@@ -237,16 +267,10 @@ class _Test:
                     self.faults.add("shards", Damage(Verdict.SHARD_MISSING, place))
 
     def _against_indexes(self) -> None:
-        indexed = [n for n in self.layout.files if n.endswith(documents.INDEX_SUFFIX)]
+        indexed = [n for n in self.layout.files if documents.is_index(n)]
         for name in indexed:
-            try:
-                with naming(name):
-                    told = documents.weight_map(self.layout.path(name), name)
-            except Damage as e:
-                if self.outcomes[name].damage is None:
-                    self.faults.add("tensors", e)
-                continue
-            self._against_index(name, told)
+            if (told := self.outcomes[name].weight_map) is not None:
+                self._against_index(name, told)
         if len(self._shards(".safetensors")) > 1 and not indexed:
             self._tensors_once(self._shards(".safetensors"))
 
@@ -300,6 +324,12 @@ class _Test:
     def bytes(self) -> int:
         """The bytes of all files."""
         return sum(outcome.bytes for outcome in self.outcomes.values())
+
+    @property
+    def bytes_read(self) -> int:
+        """What was read of all files and of the manifest."""
+        read = sum(outcome.read for outcome in (*self.outcomes.values(), *self.loads.values()))
+        return read + self.layout.manifest_bytes
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Every tensor with its name as file/key."""

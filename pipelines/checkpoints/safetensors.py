@@ -5,10 +5,10 @@ of the file (https://huggingface.co/docs/safetensors: Format).
 """
 
 import json
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pipelines.checkpoints.contents import Contents, Tensor, count_not_finite, data_size
+from pipelines.checkpoints.source import Source
 from pipelines.checkpoints.verdicts import Damage, Verdict, short
 
 LARGEST_HEADER = 100_000_000
@@ -34,18 +34,16 @@ DTYPES = {
 }  # fmt: skip
 
 
-def read(path: Path, place: str) -> Contents:
+def read(source: Source, place: str) -> Contents:
     """Read a file to its end. Raises Damage."""
-    size = path.stat().st_size
-    with path.open("rb") as stream:
-        header, data = _header(stream, size, place)
-        metadata = header.pop("__metadata__", {})
-        spans = sorted(_span(name, entry, place) for name, entry in header.items())
-        _check_spans(spans, data, place)
-        tensors = tuple(
-            Tensor(name, dtype, shape, count_not_finite(stream, end - begin, dtype, place))
-            for begin, end, name, dtype, shape in spans
-        )
+    header, data = _header(source, source.size, place)
+    metadata = header.pop("__metadata__", {})
+    spans = sorted(_span(name, entry, place) for name, entry in header.items())
+    _check_spans(spans, data, place)
+    tensors = tuple(
+        Tensor(name, dtype, shape, count_not_finite(source, end - begin, dtype, place))
+        for begin, end, name, dtype, shape in spans
+    )
     values = {f"__metadata__.{name}": str(value) for name, value in dict(metadata).items()}
     return Contents(tensors, dict(values))
 
@@ -53,7 +51,7 @@ def read(path: Path, place: str) -> Contents:
 Span = tuple[int, int, str, str, tuple[int, ...]]
 
 
-def _header(stream: BinaryIO, size: int, place: str) -> tuple[dict[str, Any], int]:
+def _header(stream: Source, size: int, place: str) -> tuple[dict[str, Any], int]:
     length = int.from_bytes(stream.read(8), "little")
     if size < 8:
         raise Damage(Verdict.TRUNCATED, f"{place}: is {size} bytes long; a header begins with 8")

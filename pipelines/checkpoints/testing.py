@@ -9,6 +9,7 @@ from metrics.errors import HeadwayError, UsageError
 from metrics.policy import Checkpoints
 from pipelines.checkpoints.choosing import Saved, command
 from pipelines.checkpoints.prove import Watch, prove
+from pipelines.checkpoints.source import reading
 from pipelines.checkpoints.verdicts import Verdict
 
 
@@ -24,6 +25,7 @@ class _Answer(BaseModel):
     result: Literal["pass", "fail"]
     checks: list[_Check]
     bytes: int
+    bytes_read: int | None = None
     seconds: float
     bytes_per_s: int | None = None
     path: str
@@ -35,7 +37,8 @@ class _Answer(BaseModel):
 def prove_saved(saved: Saved, rules: Checkpoints, watch: Watch | None = None) -> dict[str, Any]:
     """Test it; the answer is as `Proof.as_json`.
 
-    Raises HeadwayError where the test itself could not run: that says nothing of the checkpoint.
+    Raises HeadwayError where the test itself could not run, or could read more than the rules'
+    `bytes_per_run`: that says nothing of the checkpoint.
     """
     if rules.command:
         return _elsewhere(command(saved, rules), rules.command_limit_s)
@@ -73,10 +76,12 @@ def _elsewhere(arguments: list[str], limit_s: float) -> dict[str, Any]:
     if done.returncode not in (0, 1):
         raise HeadwayError(f"{said}: {_last_line(done)}")
     try:
-        return _Answer.model_validate_json(done.stdout).model_dump()
+        answer = _Answer.model_validate_json(done.stdout)
     except ValidationError as e:
         text = "printed no answer of restore-test (--format json)"
         raise HeadwayError(f"{said}: {text}; {_last_line(done)}") from e
+    read = reading(answer.bytes) if answer.bytes_read is None else answer.bytes_read
+    return answer.model_dump() | {"bytes_read": read}
 
 
 def _last_line(done: subprocess.CompletedProcess[str]) -> str:

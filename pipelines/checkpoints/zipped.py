@@ -5,23 +5,23 @@ the archive's own checksum of them is compared as well. torch compresses nothing
 was not written by it.
 """
 
+import sys
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pipelines.checkpoints import pickles
-from pipelines.checkpoints.archives import vet
+from pipelines.checkpoints.archives import in_order, vet
 from pipelines.checkpoints.contents import (
     ELEMENTS,
     Contents,
-    Section,
     Tensor,
     chunks,
     count_not_finite,
     data_size,
 )
 from pipelines.checkpoints.pickles import Node, Stored
+from pipelines.checkpoints.source import Section, Source
 from pipelines.checkpoints.verdicts import Damage, Verdict, short
 
 STORAGES = {
@@ -59,19 +59,12 @@ class View:
     """Elements from `begin` to before `end` of the storage are the tensor's."""
 
 
-def read(path: Path, place: str, expansion: int) -> Contents:
+def read(source: Source | Section, place: str, expansion: int) -> Contents:
     """Read an archive to its end. Raises Damage, or what a parser of bad bytes raises."""
-    with path.open("rb") as stream:
-        return read_section(Section(stream, 0, path.stat().st_size), place, expansion)
-
-
-def read_section(section: Section, place: str, expansion: int) -> Contents:
-    """Read an archive that is a part of a file."""
-    size = section.seek(0, 2)
-    if not zipfile.is_zipfile(section):
+    if not zipfile.is_zipfile(source):
         raise Damage(Verdict.TRUNCATED, f"{place}: is no whole zip archive of torch.save")
-    with zipfile.ZipFile(section) as archive:
-        vet(archive, size, place, expansion)
+    with zipfile.ZipFile(source) as archive:
+        vet(archive, source.size, place, expansion)
         for entry in archive.infolist():
             if entry.compress_type != zipfile.ZIP_STORED:
                 text = f"{place}: {entry.filename} is compressed; torch.save compresses nothing"
@@ -91,23 +84,24 @@ def _read(archive: zipfile.ZipFile, place: str) -> Contents:
     missing = sorted(by_storage.keys() - set(archive.namelist()))
     if missing:
         raise Damage(Verdict.TENSOR_MISSING, f"{place}: has no record {missing[0]}")
-    is_big = _byteorder(archive, folder) == b"big"
+    byteorder = _byteorder(archive, folder)
     counts = {
         entry.filename: _read_record(
-            archive, entry, by_storage.get(entry.filename, []), is_big, place
+            archive, entry, by_storage.get(entry.filename, []), byteorder == "big", place
         )
-        for entry in archive.infolist()
+        for entry in in_order(archive)
+        if entry.filename != found[0]
     }
     tensors = tuple(
         Tensor(view.name, view.dtype, view.shape, counts[f"{folder}data/{view.storage.key}"])
         for view in views
     )
-    return Contents(tensors, values, opaque)
+    return Contents(tensors, values, opaque, byteorder != sys.byteorder)
 
 
-def _byteorder(archive: zipfile.ZipFile, folder: str) -> bytes:
+def _byteorder(archive: zipfile.ZipFile, folder: str) -> str:
     name = f"{folder}byteorder"
-    return archive.read(name) if name in archive.namelist() else b"little"
+    return archive.read(name).decode() if name in archive.namelist() else "little"
 
 
 def _contents(

@@ -12,6 +12,7 @@ from answers.home import Home
 from answers.mart import open_mart
 from metrics.documents import closest
 from metrics.errors import NothingPublished, UsageError
+from metrics.policy import Checkpoints
 from pipelines import show
 from pipelines.checkpoints import resume
 from pipelines.checkpoints.choosing import Saved, chosen
@@ -90,6 +91,14 @@ def restore_test(
         int | None,
         typer.Option("--step", min=0, help="Of a path: the step that was marked complete."),
     ] = None,
+    bytes_per_s: Annotated[
+        int | None,
+        typer.Option("--bytes-per-s", min=0, help="How fast it may read; 0: as fast as it goes."),
+    ] = None,
+    most_bytes: Annotated[
+        int | None,
+        typer.Option("--most-bytes", min=0, help="Refuse a test that may read more; 0: no limit."),
+    ] = None,
     refresh: Annotated[
         bool,
         typer.Option("--refresh/--no-refresh", help="Of a job: count the verdicts right away."),
@@ -102,10 +111,11 @@ def restore_test(
     Of a job: its newest complete checkpoint and an older one; each is a restore_test event.
     """
     site = Home.at(home)
+    rules = _rules(site.policy().checkpoints, bytes_per_s, most_bytes)
     if step is not None or target.startswith(("/", ".")) or Path(target).exists():
-        answer = _test_path(site, Path(target), step)
+        answer = _test_path(rules, Path(target), step)
     else:
-        answer = _test_job(site, target, refresh)
+        answer = _test_job(site, rules, target, refresh)
     if how is Format.JSON:
         show.print_json(answer)
     elif how is Format.TABLE:
@@ -115,17 +125,21 @@ def restore_test(
     raise typer.Exit(0 if answer["result"] == "pass" else 1)
 
 
-def _test_path(site: Home, path: Path, step: int | None) -> dict[str, Any]:
+def _rules(policy: Checkpoints, bytes_per_s: int | None, most_bytes: int | None) -> Checkpoints:
+    """What is said wins; the policy's `bytes_per_run` is of the schedule's tests, not of this."""
+    pace = policy.bytes_per_s if bytes_per_s is None else bytes_per_s or None
+    return policy.model_copy(update={"bytes_per_s": pace, "bytes_per_run": most_bytes or None})
+
+
+def _test_path(rules: Checkpoints, path: Path, step: int | None) -> dict[str, Any]:
     # Where a step was marked complete, that nothing is there is a verdict.
     if step is None and not path.exists():
         raise UsageError(f"{path}: no such file or directory")
-    rules = site.policy().checkpoints
     with _Bar() as bar:
         return prove(path, rules, step, watch=bar).as_json()
 
 
-def _test_job(site: Home, job: str, refresh: bool) -> dict[str, Any]:
-    rules = site.policy().checkpoints
+def _test_job(site: Home, rules: Checkpoints, job: str, refresh: bool) -> dict[str, Any]:
     try:
         with open_mart(site) as mart:
             saved = chosen(mart, job, rules, random.Random())
@@ -133,7 +147,7 @@ def _test_job(site: Home, job: str, refresh: bool) -> dict[str, Any]:
         raise UsageError(f"{job}: no such path here, and no job is known: {e}") from e
     answers, files = [], []
     for checkpoint in saved:
-        answer = _tested(site, checkpoint)
+        answer = _tested(rules, checkpoint)
         if not was_deleted(checkpoint, answer):
             answers.append(answer)
             files.append(record(site, checkpoint, answer, now_us()))
@@ -153,9 +167,9 @@ def _test_job(site: Home, job: str, refresh: bool) -> dict[str, Any]:
     }
 
 
-def _tested(site: Home, saved: Saved) -> dict[str, Any]:
+def _tested(rules: Checkpoints, saved: Saved) -> dict[str, Any]:
     with _Bar() as bar:
-        answer = prove_saved(saved, site.policy().checkpoints, bar)
+        answer = prove_saved(saved, rules, bar)
     return answer | {"step": saved.step, "is_newest": saved.is_newest}
 
 
@@ -216,10 +230,7 @@ class _Bar(Watch):
 
     def files_found(self, layout: Layout) -> None:
         """Begin a bar as long as all files."""
-        try:
-            self.begin(layout.bytes)
-        except Damage:  # told where it is read
-            self.begin(None)
+        self.begin(layout.bytes)
 
     def file_done(self, outcome: Outcome) -> None:
         """Move it by one file."""

@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 import dagster as dg
 
@@ -20,6 +22,7 @@ from metrics.scope import Scope
 from pipelines.checkpoints.choosing import Saved, chosen, reachable
 from pipelines.checkpoints.layout import Layout
 from pipelines.checkpoints.recording import record
+from pipelines.checkpoints.source import reading
 from pipelines.checkpoints.testing import prove_saved, was_deleted
 from pipelines.checkpoints.verdicts import Damage
 from pipelines.defs.site import Site
@@ -35,29 +38,51 @@ Chosen = dict[str, list[Saved]]
 def restore_tests(context: dg.AssetExecutionContext, site: Site) -> dg.MaterializeResult[None]:
     home = site.places()
     plan, saved = due(home, now_us())
-    verdicts, left_out, read = [], list(plan.left_out), 0
+    tested = _Tested(list(plan.left_out))
     for job in plan.tested:
         for checkpoint in saved[job]:
-            try:
-                answer = prove_saved(checkpoint, home.policy().checkpoints)
-            except HeadwayError as e:  # it says nothing of the checkpoint, and stops no other test
-                left_out.append((job, str(e)))
-                continue
-            if was_deleted(checkpoint, answer):
-                continue
-            record(home, checkpoint, answer, now_us())
-            read += answer["bytes"]
-            verdicts.append(f"{job}, step {checkpoint.step}: {answer['result']}")
-    for job, why in left_out:
+            tested.test(home, checkpoint)
+    for job, why in tested.left_out:
         context.log.warning(f"{job} was not tested: {why}")
     return dg.MaterializeResult(
         metadata={
             "runs": len(plan.tested),
-            "bytes": read,
-            "verdicts": verdicts,
-            "not_covered": [f"{job}: {why}" for job, why in left_out],
+            "bytes": tested.read,
+            "verdicts": tested.verdicts,
+            "not_covered": [f"{job}: {why}" for job, why in tested.left_out],
         }
     )
+
+
+@dataclass
+class _Tested:
+    """What came of a day's tests; `read`: the bytes that they read, at most."""
+
+    left_out: list[tuple[str, str]]
+    verdicts: list[str] = field(default_factory=list)
+    read: int = 0
+
+    def test(self, home: Home, saved: Saved) -> None:
+        """Test one checkpoint within what is left of the day's bytes, and record it."""
+        rules = _within(home.policy().checkpoints, self.read)
+        try:
+            answer = prove_saved(saved, rules)
+        except HeadwayError as e:  # it says nothing of the checkpoint, and stops no other test
+            self.left_out.append((saved.job, f"step {saved.step}: {e}"))
+            if not isinstance(e, UsageError):  # it had begun
+                self.read += _most_read(saved, rules) or rules.bytes_per_run or 0
+            return
+        self.read += answer["bytes_read"]
+        if not was_deleted(saved, answer):
+            record(home, saved, answer, now_us())
+            self.verdicts.append(f"{saved.job}, step {saved.step}: {answer['result']}")
+
+
+def _within(rules: Checkpoints, read: int) -> Checkpoints:
+    """The rules with what is left of `bytes_per_run`: where nothing is, a byte, too few for any."""
+    if rules.bytes_per_run is None:
+        return rules
+    return rules.model_copy(update={"bytes_per_run": max(rules.bytes_per_run - read, 1)})
 
 
 def due(home: Home, at_us: int) -> tuple[Plan, Chosen]:
@@ -99,22 +124,19 @@ def _candidates(
                 f"its checkpoint lies at {found[0].location}, no path here, and the policy has no"
                 " checkpoints.command"
             )
-        yield Candidate(run.job, run.last_pass_us, _bytes(saved[run.job]), hindrance)
+        sizes = [_most_read(one, rules) for one in saved[run.job]]
+        needed = None if None in sizes else sum(size or 0 for size in sizes)
+        yield Candidate(run.job, run.last_pass_us, needed, hindrance)
 
 
-def _bytes(saved: list[Saved]) -> int | None:
-    """What testing them would read; None where neither records nor the files tell."""
-    sizes = [one.bytes if one.bytes is not None else _on_disk(one) for one in saved]
-    return None if None in sizes else sum(size or 0 for size in sizes)
-
-
-def _on_disk(saved: Saved) -> int | None:
-    if saved.path is None or not saved.is_there:
-        return None
-    try:
-        return Layout.of(saved.path).bytes
-    except Damage:
-        return None
+def _most_read(saved: Saved, rules: Checkpoints) -> int | None:
+    """What testing it reads at most; None where neither files nor records tell."""
+    if saved.path is not None and saved.is_there:
+        with suppress(Damage):
+            return Layout.of(saved.path).reading
+    if not rules.command:
+        return 0  # that it is not there, or cannot be opened, is found without reading
+    return None if saved.bytes is None else reading(saved.bytes)
 
 
 restore_tests_job = dg.define_asset_job(

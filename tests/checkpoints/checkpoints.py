@@ -1,6 +1,7 @@
 """Checkpoints as tests need them: written by the libraries themselves, proven in this process."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from metrics.policy import Checkpoints
+from pipelines.checkpoints import source
 from pipelines.checkpoints.manifest import write_manifest
 from pipelines.checkpoints.prove import Proof, prove
+from pipelines.checkpoints.reading import Outcome, Task
 
 RULES = Checkpoints(processes=0)
 STEP = 300
@@ -77,3 +80,15 @@ def flip(path: Path, place: int, mask: int = 1) -> None:
     content = bytearray(path.read_bytes())
     content[place] ^= mask
     path.write_bytes(content)
+
+
+def pace_told(task: Task) -> Outcome:
+    """Work for a process of its own: it tells that process's pace."""
+    return Outcome(task.file, note=str(source._pace._bytes_per_s))
+
+
+def read_or_die(task: Task) -> Outcome:
+    """Work for a process of its own, that some files kill."""
+    if task.file.startswith("kills"):
+        os._exit(9)
+    return Outcome(task.file, task.size, read=task.size)

@@ -19,9 +19,10 @@ from safetensors.numpy import save_file
 
 from metrics.errors import HeadwayError
 from metrics.policy import Checkpoints
-from pipelines.checkpoints.contents import CHUNK, Contents, Pace
+from pipelines.checkpoints.contents import CHUNK, Contents
 from pipelines.checkpoints.prove import Watch, prove
 from pipelines.checkpoints.reading import Outcome, Task, read_file
+from pipelines.checkpoints.source import Pace, Source
 
 
 def test_a_whole_checkpoint_passes_every_check(tmp_path: Path) -> None:
@@ -166,7 +167,7 @@ def test_damage_is_named_without_a_manifest(
         (named_twice, "tensors", "tensor named twice: model.safetensors.index.json"),
         (being_written, "complete", "still being written: model-00004"),
         (petabyte_header, "checksums", "checksum differs: model-00001"),
-        (more_at_the_end, "shards", "truncated: model-00001"),
+        (more_at_the_end, "checksums", "checksum differs: model-00001"),
         (nan, "shards", "truncated: model-00001"),
     ],
 )
@@ -176,6 +177,13 @@ def test_damage_is_named_against_the_manifest(
     path = sealed(sharded(tmp_path / "c"))
     damage(path)
     assert verdict in faults(path).get(check, "nothing")
+
+
+def test_a_file_that_grew_since_its_manifest_is_not_called_truncated(tmp_path: Path) -> None:
+    path = sealed(whole(tmp_path / "c"))
+    with (path / "trainer_state.json").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert faults(path) == {"checksums": "checksum differs: trainer_state.json"}
 
 
 def test_numbered_shards_without_an_index_are_still_being_written(tmp_path: Path) -> None:
@@ -256,12 +264,12 @@ def test_a_file_that_somebody_writes_while_it_is_read_is_named(
 ) -> None:
     path = shard(sharded(tmp_path / "c"))
 
-    def read_and_grow(place: Path, name: str) -> Contents:
-        place.write_bytes(place.read_bytes() + b"\0")
+    def read_and_grow(source: Source, name: str) -> Contents:
+        path.write_bytes(path.read_bytes() + b"\0")
         return Contents()
 
     monkeypatch.setattr("pipelines.checkpoints.reading.safetensors.read", read_and_grow)
-    outcome: Outcome = read_file(Task(path.parent, path.name, False, 100))
+    outcome: Outcome = read_file(Task(path.parent, path.name, path.stat().st_size, False, 100))
     assert "changed while it was read" in str(outcome.damage)
 
 
@@ -349,7 +357,7 @@ def test_a_tensor_is_read_in_pieces_however_large_it_is(tmp_path: Path) -> None:
         file.truncate(8 + len(header) + size)  # zeros that take no room
     tracemalloc.start()
     try:
-        outcome = read_file(Task(tmp_path, "a.safetensors", False, 100))
+        outcome = read_file(Task(tmp_path, "a.safetensors", 8 + len(header) + size, False, 100))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -357,19 +365,32 @@ def test_a_tensor_is_read_in_pieces_however_large_it_is(tmp_path: Path) -> None:
     assert peak < 10 * CHUNK < size
 
 
-def test_a_pace_waits_for_what_is_ahead_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, waits = 0.0, []
-    monkeypatch.setattr("pipelines.checkpoints.contents.time.monotonic", lambda: now)
-    monkeypatch.setattr("pipelines.checkpoints.contents.time.sleep", waits.append)
+class Clock:
+    """A clock that moves only while somebody sleeps; `naps` is what was slept."""
+
+    def __init__(self) -> None:
+        self.now_s, self.naps = 0.0, []
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.naps.append(seconds)
+
+
+def test_a_pace_is_kept_from_any_moment_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("pipelines.checkpoints.source.time", clock)
     pace = Pace(50)
-    pace.took(100)  # two seconds' worth, at once
-    now = 3.0
-    pace.took(25)  # 125 bytes may have taken 2.5 s
-    now = 3.0
-    pace.took(50)  # 175 bytes: 3.5 s
-    assert waits == [2.0, 0.5]
-    Pace(None).took(1 << 60)
-    assert len(waits) == 2
+    pace.takes(100)
+    assert clock.now_s == 2.0
+    clock.now_s = 1000.0  # nothing was read for long: that is not caught up
+    pace.takes(25)
+    pace.takes(50)
+    assert clock.now_s == 1001.5
+    Pace(None).takes(1 << 60)
+    assert clock.naps == [2.0, 0.5, 1.0]
 
 
 # NumPy's archives.

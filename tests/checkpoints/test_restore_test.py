@@ -16,10 +16,15 @@ from fleet import HOUR_US, Fleet, at
 from harness import write_jsonl
 from test_cli import Done, headway
 
+from answers.clock import now_us
 from answers.home import Home
 from answers.mart import open_mart
 from answers.moments import rfc3339
-from metrics.policy import DEFAULT_POLICY_FILE, read_policy
+from metrics.errors import HeadwayError
+from metrics.policy import DEFAULT_POLICY_FILE, Checkpoints, read_policy
+from pipelines.checkpoints.choosing import Saved, command
+from pipelines.checkpoints.layout import Layout
+from pipelines.checkpoints.testing import prove_saved
 from pipelines.defs.restore_tests import due, restore_tests
 from pipelines.defs.site import Site
 
@@ -119,6 +124,17 @@ def test_a_path_passes_and_the_answer_has_the_keys_that_programs_read(
     assert found.keys() >= {"result", "checks", "bytes", "seconds"}
     assert all(check.keys() == {"name", "result", "detail"} for check in found["checks"])
     assert found["bytes"] > 0 and found["step"] == STEP
+    size = sum(p.stat().st_size for p in path.iterdir())  # with its manifest
+    assert found["bytes"] < size <= found["bytes_read"] < 2 * size
+
+
+def test_a_test_that_may_read_more_than_it_is_allowed_is_refused(
+    tmp_path: Path, saved: Path
+) -> None:
+    path = str(saved / f"step-{STEP}")
+    done = headway(tmp_path / "h", "restore-test", path, "--most-bytes", "1000", code=2)
+    assert b"1,000 are left" in done.stderr
+    headway(tmp_path / "h", "restore-test", path, "--most-bytes", "0", "--bytes-per-s", "100000000")
 
 
 def test_damage_ends_with_exit_code_1_and_says_where(tmp_path: Path, saved: Path) -> None:
@@ -323,11 +339,51 @@ def test_a_path_never_reaches_a_shell(tmp_path: Path, saved: Path) -> None:
 def test_a_command_with_wrong_placeholders_is_a_fault_of_the_policy(
     command: str, words: str
 ) -> None:
-    text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8").replace(
-        "command: []", f"command: {command}"
-    )
-    _, faults = read_policy(text)
-    assert [words in str(fault) for fault in faults] == [True]
+    assert faults_of(command) and all(words in fault for fault in faults_of(command))
+
+
+def faults_of(command: str, **limits: int) -> list[str]:
+    text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
+    for name, value in limits.items():
+        assert f"{name}: null" in text
+        text = text.replace(f"{name}: null", f"{name}: {value}")
+    return [
+        str(fault) for fault in read_policy(text.replace("command: []", f"command: {command}"))[1]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "option"),
+    [
+        ("bytes_per_s", '--bytes-per-s, "{bytes_per_s}"'),
+        ("bytes_per_run", '--most-bytes, "{most_bytes}"'),
+    ],
+)
+def test_a_limit_that_does_not_reach_the_command_is_a_fault_of_the_policy(
+    limit: str, option: str
+) -> None:
+    limits = {limit: 1000}
+    (fault,) = faults_of('[srun, "{path}"]', **limits)
+    assert f"{limit} does not reach the command" in fault
+    assert option in fault
+    assert faults_of(f'[srun, "{{path}}", {option}]', **limits) == []
+    assert faults_of("[]", **limits) == []
+
+
+LIMITED = ("--bytes-per-s", "{bytes_per_s}", "--most-bytes", "{most_bytes}", "--format", "json")
+
+
+def test_the_limits_reach_the_command(home: Path, saved: Path) -> None:
+    path = saved / f"step-{STEP}"
+    found = Saved("big", STEP, 0, str(path), None, True, None, None)
+    told = elsewhere("{path}", *LIMITED)
+    rules = Checkpoints(command=tuple(told), bytes_per_s=10**9, bytes_per_run=10**6)
+    assert command(found, rules)[-5:-2] == ["1000000000", "--most-bytes", "1000000"]
+    no_limits = Checkpoints(command=tuple(told))
+    assert command(found, no_limits)[-5:-2] == ["0", "--most-bytes", "0"]
+    assert prove_saved(found, no_limits)["result"] == "pass"
+    with pytest.raises(HeadwayError, match=r"exit code 2: .*may read .* bytes, 10 are left"):
+        prove_saved(found, rules.model_copy(update={"bytes_per_run": 10}))
 
 
 # The schedule.
@@ -367,6 +423,64 @@ def test_the_schedule_says_what_it_could_not_cover(tmp_path: Path, saved: Path) 
     assert "bandwidth" in told["big"]
     assert "store://bucket/1" in told["cloud"]
     assert "names no location" in told["silent"]
+
+
+def two_runs(root: Path, saved: Path, **about: Any) -> Path:
+    """A home that knows two runs whose newest checkpoints, of three hours ago, are as large."""
+    fleet = Fleet()
+    for number, job in enumerate(("one", "two"), 1):
+        place = saved / f"step-{STEP}" if job == "one" else saved.parent / "copy"
+        fleet.submit(0, job=job)
+        fleet.allocate(0, job=job)
+        fleet.train(0, 40, job=job)
+        told = about | {"location": str(place)}
+        fleet.tell("checkpoint_completed", at(36 + number), job, attempt=0, step=STEP, **told)
+    shutil.rmtree(saved.parent / "copy", ignore_errors=True)
+    shutil.copytree(saved / f"step-{STEP}", saved.parent / "copy")
+    return ingested(root / "other", fleet)
+
+
+def test_a_run_of_the_schedule_reads_no_more_than_bytes_per_run(
+    tmp_path: Path, saved: Path
+) -> None:
+    # The records say less than what lies there: the files win.
+    home = two_runs(tmp_path, saved, bytes=1)
+    one = Layout.of(saved / f"step-{STEP}").reading
+    for limit, runs in ((2 * one, 2), (2 * one - 1, 1), (one, 1), (one - 1, 0)):
+        with_policy(home, bytes_per_run=limit)
+        found = scheduled(home)
+        assert found["runs"] == len(found["verdicts"]) == runs
+        assert found["bytes"] <= limit
+        assert len(found["not_covered"]) == 2 - runs
+        assert all("bandwidth" in line for line in found["not_covered"])
+
+
+def test_what_grew_since_it_was_planned_is_left_out_when_its_turn_comes(
+    tmp_path: Path, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = two_runs(tmp_path, saved)
+    limit = 2 * Layout.of(saved / f"step-{STEP}").reading
+    with_policy(home, bytes_per_run=limit)
+    planned = due(Home.at(home), now_us())
+    for place in (saved / f"step-{STEP}", saved.parent / "copy"):
+        (place / "more.bin").write_bytes(bytes(limit // 4))
+    monkeypatch.setattr("pipelines.defs.restore_tests.due", lambda *given: planned)
+    found = scheduled(home)
+    assert len(found["verdicts"]) == 1 and 0 < found["bytes"] <= limit
+    (line,) = found["not_covered"]
+    assert "step 300: bandwidth: a test of" in line
+
+
+def test_a_command_that_fails_may_have_read_all_that_its_test_reads(
+    tmp_path: Path, saved: Path
+) -> None:
+    home = two_runs(tmp_path, saved)
+    most = Layout.of(saved / f"step-{STEP}").reading
+    failing = [sys.executable, "-c", "raise SystemExit(7)", "{path}", "{most_bytes}"]
+    with_policy(home, bytes_per_run=2 * most, command=failing)
+    found = scheduled(home)
+    assert (found["verdicts"], found["bytes"]) == ([], 2 * most)
+    assert ["exit code 7" in line for line in found["not_covered"]] == [True, True]
 
 
 def test_a_run_is_due_a_day_before_its_proof_is_as_old_as_the_policy_allows(home: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.checkpoints import zipped
+from pipelines.checkpoints.source import Source
 
 torch = pytest.importorskip("torch")
 RANKS = 3
@@ -107,7 +108,12 @@ def test_rng_states_of_some_ranks_only_are_missing(distributed: Path) -> None:
 
 def test_a_missing_part_of_a_rank_is_named(distributed: Path) -> None:
     (distributed / "__1_0.distcp").unlink()
-    assert "shard missing: __1_0.distcp" in faults(distributed)["shards"]
+    assert faults(distributed)["shards"] == "shard missing: __1_0.distcp"
+
+
+def test_what_manifest_and_metadata_miss_alike_is_told_once(distributed: Path) -> None:
+    (sealed(distributed) / "__1_0.distcp").unlink()
+    assert faults(distributed)["shards"] == "shard missing: __1_0.distcp"
 
 
 def test_parts_without_metadata_are_still_being_written(distributed: Path) -> None:
@@ -165,7 +171,8 @@ def test_what_torch_saves_is_read_with_the_shapes_and_types_that_torch_loads(
     state: dict[str, Any], tmp_path: Path
 ) -> None:
     torch.save(state, tmp_path / "a.pt")
-    found = zipped.read(tmp_path / "a.pt", "a.pt", 100)
+    path = tmp_path / "a.pt"
+    found = zipped.read(Source(path, path.stat().st_size, "a.pt"), "a.pt", 100)
     wanted = {
         f"model.{name}": (str(t.dtype).removeprefix("torch."), tuple(t.shape))
         for name, t in state["model"].items()
