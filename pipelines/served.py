@@ -12,7 +12,6 @@ from metrics.errors import HeadwayError, UsageError
 
 def run_pages(home: Home, port: int) -> None:
     """Become the process that shows the pages on this machine. Raises HeadwayError."""
-    print(f"http://127.0.0.1:{port}", flush=True)
     command = [sys.executable, *pages_command("127.0.0.1", port)]
     os.execve(sys.executable, command, environment(home))
 
