@@ -66,24 +66,28 @@ class Sights:
 
 
 def blank(room: Path) -> Sights:
-    """A page of Streamlit with nothing but a title."""
+    """A page of Streamlit with nothing but a title, its server visited before."""
     script = room / "blank.py"
     script.write_text(BLANK, encoding="utf-8")
     options = ("--server.headless", "true", "--browser.gatherUsageStats", "false")
-    return _sights(("-m", "streamlit", "run", str(script), *options, "--server.port"), "")
+    command = ("-m", "streamlit", "run", str(script), *options, "--server.port")
+    with _told(command) as address:
+        _views(address, 0)
+        return _views(address, RELOADS)
 
 
 def page(root: Path, path: str) -> Sights:
     """A page of a home, its server just started."""
-    return _sights(("-m", "pipelines.cli", "app", "--home", str(root), "--port"), path)
+    with _told(("-m", "pipelines.cli", "app", "--home", str(root), "--port")) as address:
+        return _views(f"{address}/{path}", RELOADS)
 
 
-def _sights(command: tuple[str, ...], path: str) -> Sights:
-    with _told(command) as address, sync_playwright() as playwright, _browser(playwright) as found:
+def _views(address: str, reloads: int) -> Sights:
+    with sync_playwright() as playwright, _browser(playwright) as found:
         tab = found.new_page(viewport={"width": 1280, "height": 900})
         tab.add_init_script(WATCH)
-        first, *reloads = (_look(tab, f"{address}/{path}") for _ in range(1 + RELOADS))
-        return Sights(first, tuple(reloads))
+        first, *more = (_look(tab, address) for _ in range(1 + reloads))
+        return Sights(first, tuple(more))
 
 
 @contextmanager
@@ -96,10 +100,10 @@ def _told(command: tuple[str, ...]) -> Iterator[str]:
         [sys.executable, *command, str(port)], stdout=subprocess.PIPE, text=True, env=os.environ
     )
     try:
-        said = (line for line in process.stdout or () if f":{port}" in line)
-        if next(said, None) is None:
+        address = f"http://127.0.0.1:{port}"
+        if not any(f":{port}" in line for line in process.stdout or ()):
             raise RuntimeError("the server did not start")
-        yield f"http://127.0.0.1:{port}"
+        yield address
     finally:
         process.terminate()
         process.communicate()
