@@ -5,10 +5,11 @@ charts' templates while he waits. So every page is run once at the start, and wh
 asks is asked of everything that is published later.
 """
 
+import io
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
@@ -57,10 +58,11 @@ def _some_job() -> dict[str, str]:
 
 @contextmanager
 def _unsaid() -> Iterator[None]:
-    """What Streamlit warns of where no browser is, nobody can act upon."""
-    logging.disable(logging.WARNING)
+    """Streamlit's remarks are for whoever opens a page, and are made again to him."""
+    logging.disable(logging.CRITICAL)
     try:
-        yield
+        with redirect_stdout(io.StringIO()):
+            yield
     finally:
         logging.disable(logging.NOTSET)
 

@@ -1,6 +1,7 @@
 """What a first view needs is made before it, and Streamlit's files go out as Streamlit has them."""
 
 import asyncio
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from answers.home import Home
 from app import frame, store, warming
 from app.assets import Assets
 from app.streamlit_app import PAGES
+from app.views import cluster
+from metrics.errors import UsageError
+from pipelines.served import run_pages
 
 NAMES = [name for section in PAGES.values() for name, _, _ in section]
 STATIC = Path(file_util.get_static_dir())
@@ -120,3 +124,22 @@ def test_a_head_is_given_time_to_stand_once(home: Home, monkeypatch: pytest.Monk
     run = view("home")
     run.run()
     assert waits.count(frame.HEAD_START_S) == 1
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_made(home: Home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"127.0.0.1:{port} .* say another with --port"):
+            run_pages(home, port)
+
+
+def test_a_page_that_fails_says_so_to_whoever_opens_it_and_not_at_the_start(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def failing(*_: object) -> None:
+        raise ValueError("no such table")
+
+    monkeypatch.setattr(cluster, "planned", failing)
+    warming.warm(MAIN)
+    assert capfd.readouterr() == ("", "")
+    assert "no such table" in view("home").exception[0].value
