@@ -3,6 +3,7 @@
 # make fuzz   compare the models with a plain reading of the rules, over many more random streams
 # make chaos  disturb runs and services at hundreds of random moments; fill a year of housekeeping
 # make bench  measure: ratios, printed from one run
+# make bench-pages  measure how soon each page is on screen, beside an empty one
 # make clean  remove what make built
 # make help   these lines
 
@@ -12,7 +13,7 @@ UV := $(or $(shell command -v uv 2>/dev/null),$(TOOLS)/bin/uv)
 PYTHON ?= python3
 RUN := .venv/bin
 
-.PHONY: help demo test lint pytest bench fuzz chaos clean
+.PHONY: help demo test lint pytest bench bench-pages fuzz chaos clean
 .DEFAULT_GOAL := help
 
 help:
@@ -59,6 +60,9 @@ chaos: .venv/.built
 bench: .venv/.built
 	$(UV) sync --locked --quiet --inexact --group bench
 	$(RUN)/python tests/benchmarks/bench.py
+
+bench-pages: .venv/.built
+	$(RUN)/python tests/benchmarks/bench.py --only pages
 
 clean:
 	rm -rf .venv .tools .headway .mypy_cache .ruff_cache .pytest_cache .hypothesis

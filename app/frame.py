@@ -1,5 +1,6 @@
 """What every page has: its moment and scope, head and states, its charts with their numbers."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,6 +28,9 @@ GRAIN_US = 300 * US_PER_S
 
 WINDOWS = (1, 7, 14, 30)
 """Over how many days back a page can look; budgets have 30 always."""
+
+HEAD_START_S = 0.1
+"""By so much a head is sent before the rest of its page: what a browser needs to draw it."""
 
 MOST_UNSCROLLED = 15
 """A table of so many rows is shown whole, a longer one scrolls."""
@@ -87,7 +91,7 @@ def view() -> View:
     scope = Scope.parse(address.get("scope") or "fleet")
     published.ask(_known, scope)
     pinned_us = _pinned()
-    as_of_us = pinned_us if pinned_us is not None else -(-now_us() // GRAIN_US) * GRAIN_US
+    as_of_us = present_us() if pinned_us is None else pinned_us
     through_us = min(published.meta.as_of_us, as_of_us)
     is_stale = as_of_us - through_us > published.policy.stale_after_us
     _watch(published, pinned_us is not None)
@@ -102,6 +106,11 @@ def view() -> View:
         zone(),
         _days_asked(),
     )
+
+
+def present_us() -> int:
+    """The moment judged where the address pins none."""
+    return -(-now_us() // GRAIN_US) * GRAIN_US
 
 
 def _known(facts: Facts, scope: Scope) -> None:
@@ -196,6 +205,14 @@ def head(seen: View, title: str, sentence: str = "", with_scope: bool = True) ->
             " `headway refresh`.",
             icon=":material/schedule:",
         )
+    _let_stand(title)
+
+
+def _let_stand(title: str) -> None:
+    """Wait a moment where the title is new: a browser draws at once what arrives together."""
+    if st.session_state.get("standing") != title:
+        st.session_state["standing"] = title
+        time.sleep(HEAD_START_S)
 
 
 def _dated(seen: View) -> str:

@@ -1,41 +1,36 @@
-"""Serving the pages: Streamlit at a host and a port, its first page's needs made beforehand.
-
-Templates cost a second each to build, and Streamlit runs nothing until somebody looks: so they are
-built while nobody waits.
-"""
+"""Serving the pages: Streamlit at a host and a port, whose first view finds everything made."""
 
 import sys
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-# Altair takes these from sys.modules: they must be whole before the templates' thread starts, which
-# runs beside Streamlit's own imports of them.
-import numpy  # noqa: F401
-import pandas  # noqa: F401
-from streamlit.web import cli
+import streamlit as st
+from starlette.middleware import Middleware
+from streamlit.web import bootstrap
 
-from app.charts import area, budget, curves, gangs, life, phases, spend, steps, trend, waterfall
-from app.palette import THEMES
+from app.assets import Assets
+from app.warming import keep_warm, warm
 
-KINDS = (budget, spend, waterfall, life, phases, steps, curves, trend, area, gangs)
-"""Charts in the order in which pages are looked at."""
-
-
-def warm() -> None:
-    """Build every template, the light ones first."""
-    for theme in THEMES:
-        for kind in KINDS:
-            kind.template(theme)
+SCRIPT = Path(__file__).with_name("streamlit_app.py")
 
 
 def main() -> None:
-    """Serve at the host and the port that are named."""
-    threading.Thread(target=warm, daemon=True).start()
-    script = Path(__file__).with_name("streamlit_app.py")
+    """Serve at the host and the port that are named, and print the address once all is made."""
     _, host, port = sys.argv
-    where = ["--server.address", host, "--server.port", port]
-    sys.argv = ["streamlit", "run", str(script), *where]
-    sys.exit(cli.main())
+
+    @asynccontextmanager
+    async def told(_: st.App) -> AsyncIterator[None]:
+        threading.Thread(target=keep_warm, daemon=True).start()
+        print(f"http://{host}:{port}", flush=True)
+        yield
+
+    served = st.App(SCRIPT, lifespan=told, middleware=[Middleware(Assets)])
+    options = {"server.address": host, "server.port": int(port), "logger.hideWelcomeMessage": True}
+    bootstrap.load_config_options(options)
+    warm(SCRIPT)
+    served.run(config=options)
 
 
 if __name__ == "__main__":

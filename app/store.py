@@ -10,11 +10,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, TypeVar
 
 import duckdb
-import streamlit as st
 
 from answers import gate
 from answers.clock import now_us
@@ -28,6 +27,9 @@ from metrics.scope import Scope
 
 REMEMBERED = 96
 """Answers kept a snapshot: small frames, so that going back to a page costs nothing."""
+
+OPEN = 2
+"""Snapshots kept open: the newest, and the one that pages being drawn still hold."""
 
 T = TypeVar("T")
 
@@ -113,6 +115,10 @@ def _stamp(path: Path) -> tuple[int, ...]:
     return (found.st_mtime_ns, found.st_size) if found.st_size else ()
 
 
+_open: dict[Signature, Snapshot] = {}
+_opening = Lock()
+
+
 def home() -> Home:
     """The site that the app was started for."""
     return Home.at()
@@ -123,8 +129,12 @@ def snapshot() -> Snapshot:
     return _opened(signature(home()))
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
 def _opened(wanted: Signature) -> Snapshot:
-    site = Home.at(Path(wanted.root))
-    name, con = connect(site)
-    return Snapshot(site, name, con)
+    with _opening:
+        if wanted not in _open:
+            site = Home.at(Path(wanted.root))
+            name, con = connect(site)
+            _open[wanted] = Snapshot(site, name, con)
+            for old in list(_open)[:-OPEN]:
+                del _open[old]
+        return _open[wanted]

@@ -1,6 +1,9 @@
 """Where the services of a site listen. Apart from them, since options need it and start fast."""
 
+import socket
 from dataclasses import dataclass
+
+from metrics.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -25,3 +28,19 @@ class Listening:
 
 SITE = Listening("127.0.0.1", dagster=3000, pages=8501, gate=8632)
 """Where they listen unless told otherwise."""
+
+
+def check_address(host: str, port: int, option: str) -> None:
+    """See whether it is free, before what takes long. Raises UsageError, which names the option."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except (OSError, OverflowError) as e:
+        raise UsageError(
+            f"{host}:{port} cannot be listened on ({getattr(e, 'strerror', None) or e}); "
+            f"say another with {option}"
+        ) from e

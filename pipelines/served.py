@@ -8,11 +8,12 @@ from pathlib import Path
 
 from answers.home import Home
 from metrics.errors import HeadwayError, UsageError
+from pipelines.listening import check_address
 
 
 def run_pages(home: Home, port: int) -> None:
-    """Become the process that shows the pages on this machine. Raises HeadwayError."""
-    print(f"http://127.0.0.1:{port}", flush=True)
+    """Become the process that shows the pages on this machine. Raises UsageError, HeadwayError."""
+    check_address("127.0.0.1", port, "--port")
     command = [sys.executable, *pages_command("127.0.0.1", port)]
     os.execve(sys.executable, command, environment(home))
 

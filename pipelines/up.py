@@ -8,7 +8,6 @@ import ctypes
 import fcntl
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,10 +21,10 @@ from types import FrameType
 import dagster as dg
 
 from answers.home import Home
-from metrics.errors import AlreadyRunning, ServiceEnded, UsageError
+from metrics.errors import AlreadyRunning, ServiceEnded
 from pipelines import dagster_home
 from pipelines.faults import storage_faults
-from pipelines.listening import Listening
+from pipelines.listening import Listening, check_address
 from pipelines.served import environment, gate_command, pages_command
 
 GRACE_S = 20.0
@@ -154,7 +153,7 @@ def up(home: Home, at: Listening, say: Callable[[str], None]) -> None:
         (home.root / "inbox").mkdir(exist_ok=True)
     with _only_one(home, place):
         for option, port in at.ports.items():
-            _check_address(at.host, port, option)
+            check_address(at.host, port, f"{option} or --host")
         os.environ["DAGSTER_HOME"] = str(place)
         os.environ["HEADWAY_HOME"] = str(home.root)
         with dg.DagsterInstance.get() as instance:
@@ -211,21 +210,6 @@ def _answers(service: Service) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
-
-
-def _check_address(host: str, port: int, option: str) -> None:
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM
-        )[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except (OSError, OverflowError) as e:
-        raise UsageError(
-            f"{host}:{port} cannot be listened on ({getattr(e, 'strerror', None) or e}); "
-            f"say another with {option} or --host"
-        ) from e
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import address, format, frame, waiting_text, writing
 from app.charts import intervals, life, phases, steps, waterfall
@@ -577,22 +578,31 @@ def page() -> None:
     """The page."""
     seen = frame.view()
     name = address.get("job")
-    choose(seen, name)
-    if not name:
+    search = st.container()
+    if name and not seen.published.read(jobs.closest, name)[0]:
+        show_job(seen, name, search)
+        return
+    if name:
+        no_job(seen, name)
+    else:
         frame.head(
             seen,
             "Which job?",
             "Type an id, a name, a tenant or a state (running, completed, …) above.",
             with_scope=False,
         )
-        return
-    if seen.published.read(jobs.closest, name)[0]:
-        no_job(seen, name)
-        return
+    with search:
+        choose(seen, name)
+
+
+def show_job(seen: View, name: str, search: DeltaGenerator) -> None:
+    """One job from its verdict down; the search above is filled once the verdict is sent."""
     facts = seen.published.read(jobs.facts_of, name)
     wall = seen.published.ask(jobs.wall, name)
     title, sentence = verdict(facts, wall)
     frame.head(seen, title, with_scope=False)
+    with search:
+        choose(seen, name)
     attributes = [
         f"**{name}**",
         facts["name"] if facts["name"] != name else None,

@@ -10,6 +10,7 @@ from pipelines.simulation.scenario import DAY_US, Rates, Scenario
 from pipelines.simulation.workload import TENANT_SHARES
 
 DAYS = 35
+JOBS = 16
 BAD_WEEK = 4
 """It lies inside the last 30 days, so that it has spent a budget, and what came after it shows."""
 RATES = Rates(
@@ -23,14 +24,14 @@ RATES = Rates(
 """Every budget holds until the bad week, so that one sees a freeze begin."""
 
 
-def write(folder: Path, until_us: int) -> dict[str, int]:
+def write(folder: Path, until_us: int, jobs: int = JOBS) -> dict[str, int]:
     """Simulate and write the cluster's events into `folder`, a file of each stream a day.
 
-    Returns the GPUs that each tenant is guaranteed.
+    So many training jobs want to run at any time. Returns the GPUs that each tenant is guaranteed.
     """
     scenario = Scenario(
         seed=1,
-        jobs=16,
+        jobs=jobs,
         days=DAYS,
         until_us=until_us,
         step_us=60 * US_PER_S,

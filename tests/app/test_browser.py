@@ -10,7 +10,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -63,11 +62,13 @@ def served(home: Path) -> Iterator[str]:
         [*command, "--home", str(home)], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     try:
-        wait_for(port)
-        yield f"http://127.0.0.1:{port}"
+        address = f"http://127.0.0.1:{port}"
+        assert serving.stdout is not None
+        assert serving.stdout.readline().strip() == address  # told once every page was run
+        yield address
     finally:
         serving.terminate()
-        serving.wait(10)
+        serving.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -75,15 +76,6 @@ def address(home: Path) -> Iterator[str]:
     """The demonstration's pages."""
     with served(home) as found:
         yield found
-
-
-def wait_for(port: int) -> None:
-    for _ in range(300):
-        with socket.socket() as trying:
-            if trying.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise AssertionError("the pages were not served within 30 s")
 
 
 @pytest.fixture(scope="module")

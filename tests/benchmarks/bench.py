@@ -22,8 +22,11 @@ from asking import answer, ask, repeating, serving
 from timing import Row, Spent, alternating, in_child, machine, say, show, spent
 from workload import Delivery, Shape, Workload
 
+from answers.clock import now_us
 from answers.home import Home
+from answers.mart import open_mart
 from answers.moments import rfc3339
+from metrics.conventions import HOUR_US
 from metrics.policy import load_policy
 from pipelines.derive import refresh
 from pipelines.ingest import ingest
@@ -48,6 +51,12 @@ LIBRARY_TARGET = 20
 ASKED = 200
 ASKED_JOBS = 5
 ASKED_TARGET_S = 0.02
+SHOWN_WANTED = 36
+"""Training jobs at any time; with short ones some 2,200 in 35 days."""
+SHOWN = (
+    *("home", "job", "review", "restarts", "queue", "checkpoints"),
+    *("capacity", "waiting", "health", "decisions"),
+)
 
 BARE_SUM = (
     "select {job}, ts_us // 3600000000 as hour, sum(data_wait_us), sum(straggler_us),"
@@ -498,6 +507,49 @@ def _publish_again(root: Path) -> None:
         publish(con, home, POLICY, as_of_given=False)
 
 
+# 6: pages in a browser ----------------------------------------------------------------------------
+
+
+def pages(scale: Scale, name: str) -> None:
+    """Measure how soon pages are on screen, each after a server start of its own."""
+    if find_spec("playwright") is None:
+        say("pages: no playwright here, which the dependency group dev has")
+        return
+    import viewing
+
+    wanted = scale.sized(SHOWN_WANTED)
+    root = scale.room("pages") / "home"
+    say(f"35 days of {wanted} training jobs at any time: simulating and ingesting them")
+    (jobs, job), _ = in_child(_make_cluster, root, wanted)
+    notes = [f"{'blank':<12} {viewing.blank(scale.folder)}"]
+    for title in SHOWN:
+        say(f"{title}: a server start, a browser start, {1 + viewing.RELOADS} views")
+        path = {"home": "", "job": f"job?job={job}"}.get(title, title)
+        notes.append(f"{title:<12} {viewing.page(root, path)}")
+    notes.append("blank: Streamlit with a title and nothing else, the floor of all; target: 1 s")
+    show(f"6. Pages over {jobs:,} jobs until the title is drawn, then until all is", [], notes)
+    shutil.rmtree(root.parent.parent)
+
+
+def _make_cluster(root: Path, wanted: int) -> tuple[int, str]:
+    """Publish the demonstration's cluster in another size: its jobs, and the most restarted one."""
+    from pipelines.demo import shared_cluster
+    from pipelines.progress import Progress
+    from pipelines.run import Ingestion, run
+
+    events = root.parent / "events"
+    events.mkdir(parents=True)
+    until_us = now_us() // HOUR_US * HOUR_US
+    shared_cluster.write(events, until_us, wanted)
+    home = Home.open(root)
+    with Progress() as progress:
+        run(home, progress, Ingestion([events]))
+    with open_mart(home) as mart:
+        (count,) = mart.rows("select count(*) as jobs from jobs where wall_us is not null")
+        (most,) = mart.rows("select job from restarts group by job order by count(*) desc limit 1")
+    return count["jobs"], most["job"]
+
+
 # The command line ---------------------------------------------------------------------------------
 
 MEASUREMENTS: dict[str, Callable[[Scale, str], None]] = {
@@ -506,6 +558,7 @@ MEASUREMENTS: dict[str, Callable[[Scale, str], None]] = {
     "ingest": ingestion,
     "library": library,
     "gate": gate,
+    "pages": pages,
 }
 
 
@@ -524,7 +577,7 @@ def main() -> None:
         if asked.only:
             MEASUREMENTS[asked.only](scale, asked.only)
         else:
-            for measure in (stores, ingestion, library, gate):
+            for measure in (stores, ingestion, library, gate, pages):
                 measure(scale, "all")
 
 
