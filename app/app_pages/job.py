@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import address, format, frame, waiting_text, writing
+from app import address, format, frame, waiting_text, windows_text, writing
 from app.charts import intervals, life, phases, steps, waterfall
 from app.charts.waterfall import Wall
 from app.frame import View
@@ -114,9 +114,22 @@ def verdict(facts: dict[str, Any], wall: Wall | None) -> tuple[str, str]:
     )
 
 
+def attributes(name: str, facts: dict[str, Any]) -> str:
+    """Which job it is, in a line."""
+    known = [
+        f"**{name}**",
+        facts["name"] if facts["name"] != name else None,
+        facts["state"],
+        format.plural(facts["gpus"], "GPU") if facts["gpus"] else "GPUs unknown",
+        facts["tier"] or "no tier",
+        f"tenant {facts['tenant']}" if facts["tenant"] else None,
+    ]
+    return " · ".join(str(part) for part in known if part)
+
+
 def cards(seen: View, name: str, facts: dict[str, Any], wall: Wall | None) -> None:
     """Goodput, both shares, and the job's own budget."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="cards-job"):
         if wall is not None:
             target = format.percent(1 - wall.allowed, 0)
             for label, us in (
@@ -124,10 +137,10 @@ def cards(seen: View, name: str, facts: dict[str, Any], wall: Wall | None) -> No
                 ("Platform’s share", wall.share_of("platform")),
                 ("Job’s share", wall.share_of("job")),
             ):
-                with st.container(width=171, border=True):
+                with st.container(width=171, height="stretch", border=True):
                     st.metric(label, format.percent(Fraction(us, wall.wall_us)))
                     st.caption(f"{format.duration(us)} of {format.duration(wall.wall_us)}")
-        with st.container(width=171, border=True):
+        with st.container(width=171, height="stretch", border=True):
             _budget_card(seen, name)
 
 
@@ -231,9 +244,8 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
     if found is None:
         return
     st.header("Life of the job", anchor=False)
-    with st.container(horizontal=True):
-        frame.choose_window(seen, whole="Whole life")
-        found = _only(found)
+    frame.choose_window(seen, whole="Whole life")
+    found = _only(found)
 
     def pick(number: str) -> None:
         address.put(restart=number)
@@ -255,7 +267,7 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
                 "Last step": format.moment(row["last_step_us"]),
                 "Interrupted": format.moment(row["interrupted_us"])
                 if row["interrupted_us"]
-                else "not",
+                else "no",
                 "Steps": "unknown" if row["steps"] is None else format.count(row["steps"]),
                 "Nodes": row["nodes"],
             }
@@ -390,13 +402,12 @@ def show_wait(seen: View, name: str, tier: str | None) -> None:
         [
             {
                 "From": format.moment(turn["start_us"]),
-                "What": part_names.get(turn["part"], turn["part"]),
-                "Why": REASON_LABELS.get(turn["reason"], turn["reason"])
-                if turn["part"] == "pending"
-                else "",
+                "What": part_names.get(turn["part"], turn["part"])
+                if turn["part"] != "pending"
+                else f"Waiting: {REASON_LABELS.get(turn['reason'], turn['reason']).lower()}",
                 "For": format.duration(turn["end_us"] - turn["start_us"]),
-                "Detail": turn["detail"] or "",
             }
+            | ({"Detail": turn["detail"] or ""} if any(t["detail"] for t in found.turns) else {})
             for turn in found.turns
         ]
     )
@@ -453,7 +464,7 @@ _ATTEMPT_FACTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "Median step": lambda row: format.duration(row["median_us"]),
     "Last step": lambda row: format.moment(row["last_step_us"]),
     "Interrupted": lambda row: (
-        format.moment(row["interrupted_us"]) if row["interrupted_us"] else "not"
+        format.moment(row["interrupted_us"]) if row["interrupted_us"] else "no"
     ),
     "Nodes": lambda row: str(row["nodes"] or format.UNKNOWN),
 }
@@ -489,23 +500,7 @@ def show_planner(seen: View, name: str) -> None:
 def show_windows(seen: View, planned: list[dict[str, Any]]) -> None:
     """Planned maintenance that will touch it."""
     st.header("Planned maintenance that will touch it", anchor=False)
-    if not planned:
-        st.caption("None is announced.")
-        return
-    frame.table(
-        [
-            {
-                "Window": row["id"],
-                "Starts": format.moment(row["starts_us"], seen.zone),
-                "For": format.duration(row["ends_us"] - row["starts_us"])
-                if row["ends_us"]
-                else format.UNKNOWN,
-                "Touches": row["touches"],
-                "Detail": row["detail"] or "",
-            }
-            for row in planned
-        ]
-    )
+    frame.table(windows_text.rows(planned, seen.zone), "None is announced.")
 
 
 def show_holes(seen: View, name: str) -> None:
@@ -515,7 +510,7 @@ def show_holes(seen: View, name: str) -> None:
     if not found:
         st.caption("None: its records are complete and agree.")
         return
-    frame.table(
+    frame.sentences(
         [
             {
                 "What": row["finding"],
@@ -592,17 +587,7 @@ def page() -> None:
     facts = seen.published.read(jobs.facts_of, name)
     wall = seen.published.ask(jobs.wall, name)
     title, sentence = verdict(facts, wall)
-    frame.head(seen, title, with_scope=False)
-    attributes = [
-        f"**{name}**",
-        facts["name"] if facts["name"] != name else None,
-        facts["state"],
-        f"{facts['gpus']} GPUs" if facts["gpus"] else "GPUs unknown",
-        facts["tier"] or "no tier",
-        f"tenant {facts['tenant']}" if facts["tenant"] else None,
-    ]
-    st.markdown(" · ".join(str(part) for part in attributes if part))
-    st.markdown(sentence)
+    frame.head(seen, title, f"{attributes(name, facts)}\n\n{sentence}", with_scope=False)
     planned = seen.published.read(cluster.planned, seen.shown_us, name)
     is_open = facts["state"] not in ("completed", "failed", "cancelled", "silent")
     planned = planned if is_open else []

@@ -13,7 +13,7 @@ from app.palette import BY_ID, CAUSE_LABELS, COMPONENT_LABELS, ORDER, THEMES, Th
 from metrics.conventions import HOUR_US, US_PER_S
 
 LANES = ("Attempt", "Progress", "Work done again", "Windows and phases")
-LANE_PX = (38, 66, 38, 38)
+LANE_PX = (46, 66, 38, 38)
 BAR_PX = (16, 30, 14, 14)
 """Heights of the lanes and of their bars in pixels; numbers of restarts stand above Progress."""
 BARS_PX = 150
@@ -256,7 +256,12 @@ def template(name: str) -> base.Spec:
     now = (
         base.data("now")
         .mark_rule(color=theme.ink2, strokeDash=[2, 2])
-        .encode(x=_x(), y=alt.value(0), y2=alt.value(tops[-1] + 30 + BARS_PX))
+        .encode(x=_x(), y=alt.value(18), y2=alt.value(tops[-1] + 30 + BARS_PX))
+    )
+    now_text = (
+        base.data("now")
+        .mark_text(align="right", baseline="top", dx=2, color=theme.ink2)
+        .encode(x=_x(), y=alt.value(2), text=alt.value("now"))
     )
     levels = [
         base.data("levels")
@@ -268,7 +273,16 @@ def template(name: str) -> base.Spec:
     ]
     return base.build(
         theme,
-        [extent, *levels, *_bands(theme, tops), *_restarts(theme, tops), *_bars(theme), now, lanes],
+        [
+            extent,
+            *levels,
+            *_bands(theme, tops),
+            *_restarts(theme, tops),
+            *_bars(theme),
+            now,
+            now_text,
+            lanes,
+        ],
         {},
     )
 
