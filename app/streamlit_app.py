@@ -28,34 +28,35 @@ def main() -> None:
     """Run the page that the address names."""
     st.set_page_config(page_title="Headway", page_icon=":material/speed:", layout="centered")
     st.html(_WIDTH)
-    page_of = {
-        name: st.Page(
-            f"app_pages/{name}.py",
-            title=title,
-            icon=icon,
-            url_path=name,
-            default=name == "home",
-        )
-        for found in PAGES.values()
-        for name, title, icon in found
+    pages = {
+        section: [
+            st.Page(
+                f"app_pages/{name}.py",
+                title=title,
+                icon=icon,
+                url_path=name,
+                default=name == "home",
+            )
+            for name, title, icon in found
+        ]
+        for section, found in PAGES.items()
     }
-    sections = {section: [page_of[name] for name, *_ in found] for section, found in PAGES.items()}
-    page = st.navigation(sections, position="top")
+    page = st.navigation(pages, position="top")
     try:
         page.run()
     except HeadwayError as e:
         st.title("This cannot be shown", anchor=False)
         st.error(str(e), icon=":material/error:")
-        st.page_link(page_of["home"], label="Start from the whole fleet", query_params={})
+        st.markdown("[Start from the whole fleet](/)")
 
 
 _WIDTH = """<style>
 .stMainBlockContainer { max-width: 1160px; padding-top: 4.5rem; }
 [data-testid="stMetricValue"] { font-size: 1.45rem; }
 h1 { padding-bottom: 0.25rem; }
-[class*="st-key-cards"] > div { flex: 1 1 160px; }
-[data-testid="stTable"] :is(td, td *) { max-width: none; }
-[data-testid="stTable"] td:not(:nth-last-child(-n + 2)) { white-space: nowrap; }
+[class*="st-key-cards"] > div { flex: 1 1 160px; max-width: 20rem; }
+[data-testid="stTable"] td > [data-testid="stMarkdownContainer"] { max-width: none; width: auto; }
+[data-testid="stTable"] td:not(:nth-last-child(-n + 2)) * { white-space: nowrap; }
 [data-testid="stTable"] td:last-child { min-width: 11rem; }
 @media (max-width: 640px) { .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; } }
 </style>"""

@@ -199,7 +199,7 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
 
 def _marks(seen: View, from_us: int) -> list[dict[str, Any]]:
     """Changes let through and held, and overrides, since a moment."""
-    changes = seen.published.read(cluster.rollouts, from_us)
+    changes = seen.published.read(cluster.rollouts, from_us, seen.as_of_us)
     marks = [{"at_us": c["started_us"], "kind": "through", "what": c["what"]} for c in changes]
     for entry in seen.published.rulings.entries:
         if not from_us <= entry.at_us <= seen.as_of_us or not seen.scope.holds(entry.scope):

@@ -70,17 +70,16 @@ def no_job(seen: View, name: str) -> None:
     """An unknown job: the closest names, each a link."""
     _, close = seen.published.read(jobs.closest, name)
     more = [job.job for job in seen.published.read(jobs.search, name)][:5]
-    st.title(f"No job ‘{name}’", anchor=False)
     names = list(dict.fromkeys([*close, *more]))
-    if names:
-        links = ", ".join(f"[{n}]({address.link('job', job=n)})" for n in names)
-        st.markdown(f"Closest: {links}.")
-    else:
-        st.markdown("No name is close to it. `headway jobs` lists all; the search above too.")
+    links = ", ".join(f"[{n}]({address.link('job', job=n)})" for n in names)
+    said = "No name is close to it. `headway jobs` lists all; the search above too."
+    frame.head(seen, f"No job ‘{name}’", f"Closest: {links}." if names else said, with_scope=False)
 
 
 def verdict(facts: dict[str, Any], wall: Wall | None) -> tuple[str, str]:
     """Title and sentence: the answer in a few words."""
+    if facts["state"] == "pending":
+        return "It has not run yet", "It waits in the queue: why, and what to expect, is below."
     if wall is None and not facts["instrumented"]:
         return "Goodput unknown: no step records", (
             "Record a step record for each step and the next refresh knows where its time went."
@@ -253,6 +252,8 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
     frame.show(life.drawing(found, seen.theme), key="life", on_pick=pick)
     if len(found.restarts) > life.MOST_RESTARTS:
         st.caption(f"{len(found.restarts)} restarts: too many to number here, listed below.")
+    elif not found.is_instrumented:
+        st.caption("Hollow: it ran, and no step record says what it did.")
     else:
         st.caption(
             "Blue: steps. In it, what stopped them, by colour. ▼ restarts, numbered: a click opens"
@@ -395,7 +396,7 @@ def show_wait(seen: View, name: str, tier: str | None) -> None:
     known = seen.published.policy.tier(tier) if tier else None
     limit_us = known.queue_limit_us if known else None
     limit = "best effort" if limit_us is None else f"limit {format.duration(limit_us)}"
-    state = "still waiting after" if found.censored else "waited"
+    state = "is still waiting after" if found.censored else "waited"
     st.markdown(f"It {state} **{format.duration(found.wait_us)}** ({tier or 'no tier'}, {limit}).")
     part_names = {"pending": "Waiting", "requeue": "Interrupted, waiting again"} | COMPONENT_LABELS
     frame.table(
@@ -475,7 +476,7 @@ def show_planner(seen: View, name: str) -> None:
     st.header("How often to save a checkpoint", anchor=False)
     found = seen.published.ask(planner.plan, name)
     if isinstance(found, str):
-        st.caption(f"Unknown: {found}.")
+        st.caption(f"Unknown: {found.removeprefix(f'--job {name}: ')}.")
         st.code(f"headway plan-checkpoint --job {name}", language="sh")
         return
     st.markdown(found.answer["advice"].replace("$", "\\$"))
@@ -522,6 +523,15 @@ def show_holes(seen: View, name: str) -> None:
             for row in found
         ]
     )
+
+
+def show_ahead(seen: View, name: str, facts: dict[str, Any], planned: list[dict[str, Any]]) -> None:
+    """Of a job that has not run: why it waits, and what is ahead of it."""
+    show_wait(seen, name, facts["tier"])
+    show_contracts(seen, name)
+    show_windows(seen, planned)
+    show_planner(seen, name)
+    show_holes(seen, name)
 
 
 def show_beside(seen: View, name: str, wall: Wall | None) -> None:
@@ -589,8 +599,11 @@ def page() -> None:
     title, sentence = verdict(facts, wall)
     frame.head(seen, title, f"{attributes(name, facts)}\n\n{sentence}", with_scope=False)
     planned = seen.published.read(cluster.planned, seen.shown_us, name)
-    is_open = facts["state"] not in ("completed", "failed", "cancelled", "silent")
+    is_open = facts["state"] not in jobs.ENDED
     planned = planned if is_open else []
+    if facts["state"] == "pending":
+        show_ahead(seen, name, facts, planned)
+        return
     cards(seen, name, facts, wall)
     if wall is not None:
         show_wall(seen, name, wall)

@@ -163,12 +163,22 @@ def bar_offsets(thick: int = 18) -> dict[str, Any]:
     return {"yOffset": narrow(17, edge), "y2Offset": narrow(-2, -edge)}
 
 
+_MIDNIGHT = "utchours(datum.value) + utcminutes(datum.value) + utcseconds(datum.value) == 0"
+_CLOCK = "utcseconds(datum.value) == 0 ? '%H:%M' : '%H:%M:%S'"
+_MOMENT = (
+    f"utcFormat(datum.value, {_MIDNIGHT} ? '%-d %b' : datum.index == 0 ? '%-d %b %H:%M' : {_CLOCK})"
+)
+"""A tick as its day, within a day as its time: no two of an axis say the same."""
+
+
 def utc_x(field_: str = "at", **scale: Any) -> alt.X:
     """A moment in ms UTC."""
     return alt.X(
         field_,
         type="temporal",
-        axis=alt.Axis(format="%-d %b", tickCount=narrow(4, 8), grid=False, title=None),
+        axis=alt.Axis(
+            labelExpr=_MOMENT, labelOverlap=True, tickCount=narrow(4, 8), grid=False, title=None
+        ),
         scale=alt.Scale(type="utc", nice=False, **scale),
     )
 

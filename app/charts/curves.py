@@ -15,7 +15,10 @@ from metrics.survival import Step
 
 HEIGHT = 290
 DASHES = ([1, 0], [6, 3], [1, 3])
-LOG_TICKS_S = (10, 60, 300, 1800, 7200, 28800, 86400, 604800)
+LOG_TICKS_S = (
+    *(10, 30, 60, 120, 300, 600, 1800),
+    *(3600, 7200, 14400, 28800, 86400, 259_200, 604_800),
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ def drawing(
         style = {"color": color, "dash": dash, "curve": curve.label}
         lines.append(style | _point(low_s, 0.0))
         lines += [style | _point(max(s.age_us / US_PER_S, low_s), s.share) for s in curve.steps]
+        lines += [style | _point(_end(curve, high_s), s.share) for s in curve.steps[-1:]]
         cuts += [
             style | _point(max(us / US_PER_S, low_s), _at(curve.steps, us))
             for us in curve.censored_us[:200]
@@ -92,6 +96,13 @@ def _extent(curves: Sequence[Curve]) -> tuple[float, float]:
     ages += [c.limit_us / US_PER_S for c in curves if c.limit_us]
     low = min((age for age in ages if age > 0), default=1.0)
     return max(1.0, low * 0.8), max(60.0, max(ages, default=60.0)) * 1.15
+
+
+def _end(curve: Curve, high_s: float) -> float:
+    """How far the share after the last step is known: for ever, where none is left."""
+    if curve.steps[-1].share >= 1 or not curve.censored_us:
+        return high_s
+    return max(curve.steps[-1].age_us, *curve.censored_us) / US_PER_S
 
 
 def _point(at_s: float, share: float) -> dict[str, object]:

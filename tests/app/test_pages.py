@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import harness
 import pytest
 from pages import AS_OF, Opener, said
@@ -15,7 +16,9 @@ from answers import questions
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
+from app.views import cluster
 from metrics.rulings import Kind
+from metrics.scope import Scope
 from pipelines.cli import app as command_line
 from pipelines.publish import publish
 
@@ -269,7 +272,7 @@ def test_the_waiting_page_says_why_what_is_gathered_and_what_was_broken(
     assert "[small](/job?job=small)" in told
     assert "Attempt 0: reclaimed without a signal" in told
     assert "were lent to work that is not preemptible" in told
-    counts = next(frame.value for frame in run.dataframe if "Contract" in frame.value)
+    counts = next(table.value for table in run.table if "Contract" in table.value)
     assert (
         dict(zip(counts["Contract"], counts["Broken"], strict=True))["A preemption is signalled"]
         == "1"
@@ -359,12 +362,70 @@ def test_checkpoints_tell_the_proof_of_each_run_and_what_the_storage_cost(
     assert list(proof["Proven"]) == ["0 of 2", "1 of 1"]
     assert list(proof["Tests"]) == ["0 passed, 0 failed", "1 passed, 0 failed"]
     # What a save cost is not on record, so no interval can be advised.
-    assert list(proof["advised"]) == ["unknown", "unknown"]
-    assert list(saves["measured"]) == ["4 h", "unknown"]
+    assert list(proof["Advised"]) == ["unknown", "unknown"]
+    assert list(saves["Measured"]) == ["4 h", "unknown"]
     assert list(failures["What"]) == ["interruption"]
     assert list(failures["Lost"]) == ["6 h"]
     assert list(failures["Promise"]) == ["broken, not mended"]
     assert list(tests["Result"]) == ["pass"]
+
+
+def test_a_job_that_waits_is_told_why_and_not_that_it_lacks_steps(open_page: Opener) -> None:
+    run = open_page("job", as_of=AS_OF, job="16")
+    assert not run.exception
+    told = said(run)
+    assert "It has not run yet" in told
+    assert "is still waiting after" in told
+    assert "no step records" not in told
+
+
+def test_an_unknown_job_s_page_says_of_when_its_data_are(open_page: Opener) -> None:
+    assert "Data as of" in said(open_page("job", as_of=AS_OF, job="three-week"))
+
+
+def test_a_mart_of_an_older_headway_is_a_page_that_says_what_to_run(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    (file,) = (home / "mart").glob("*.duckdb")
+    with duckdb.connect(file) as con:
+        con.execute("drop table if exists queue_waits")
+        con.execute("drop view if exists queue_waits")
+    run = open_page("job", home=home, job="first")
+    assert not run.exception
+    assert "the published numbers lack what this Headway reads" in said(run)
+    assert "`headway refresh`" in said(run)
+
+
+def test_the_fleet_is_one_click_from_an_address_that_is_wrong(open_page: Opener) -> None:
+    # The page of the fleet has no name in the address: /home would not be found.
+    assert "[Start from the whole fleet](/)" in said(open_page("job", scope="nonsense"))
+
+
+def test_the_record_says_why_in_whole_sentences(open_page: Opener, tmp_path: Path) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    long = "because " * 60 + "of the drill"
+    Journal(Home.at(home)).append(Kind.FREEZE, "ada", long, Scope(), {"until_us": None})
+    for page in ("home", "decisions"):
+        (record,) = (t.value for t in open_page(page, home=home).table if "Why" in t.value)
+        assert long in list(record["Why"])
+
+
+def test_a_moment_of_the_past_shows_no_change_that_came_after_it(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    at = harness.RECENT_US
+    lifecycle = [
+        *one_job("first"),
+        {"event": "rollout_started", "ts_us": at + 60 * S, "rollout": "early"}
+        | {"change": "firmware"},
+        {"event": "rollout_started", "ts_us": at + 7200 * S, "rollout": "late"}
+        | {"change": "firmware"},
+    ]
+    home = Home.at(ingest(tmp_path, lifecycle, []))
+    with open_mart(home) as mart:
+        found = cluster.rollouts(mart, at, at + 3600 * S)
+    assert [row["id"] for row in found] == ["early"]
 
 
 def test_capacity_tells_what_was_pulled_from_prometheus(open_page: Opener, tmp_path: Path) -> None:
