@@ -72,7 +72,7 @@ def no_job(seen: View, name: str) -> None:
     more = [job.job for job in seen.published.read(jobs.search, name)][:5]
     names = list(dict.fromkeys([*close, *more]))
     links = ", ".join(f"[{n}]({address.link('job', job=n)})" for n in names)
-    said = "No name is close to it. `headway jobs` lists all; the search above too."
+    said = "No name is close to it; the search above lists all."
     frame.head(seen, f"No job ‘{name}’", f"Closest: {links}." if names else said, with_scope=False)
 
 

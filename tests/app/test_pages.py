@@ -9,7 +9,8 @@ from typing import Any
 import duckdb
 import harness
 import pytest
-from pages import AS_OF, Opener, said
+import typer
+from pages import AS_OF, ROOT, Opener, said
 from streamlit.testing.v1 import AppTest
 
 from answers import questions
@@ -402,6 +403,16 @@ def test_the_fleet_is_one_click_from_an_address_that_is_wrong(open_page: Opener)
     assert "[Start from the whole fleet](/)" in said(open_page("job", scope="nonsense"))
 
 
+def test_every_command_that_a_page_names_is_one(subtests: pytest.Subtests) -> None:
+    sources = "\n".join(path.read_text() for path in (ROOT / "app").rglob("*.py"))
+    named = set(re.findall(r"[`\"]headway ([a-z-]+)", sources))
+    assert {"refresh", "preview", "journal"} <= named
+    known = set(typer.main.get_command(command_line).commands)  # type: ignore[attr-defined]
+    for name in named:
+        with subtests.test(name):
+            assert name in known
+
+
 def test_the_record_says_why_in_whole_sentences(open_page: Opener, tmp_path: Path) -> None:
     home = ingest(tmp_path, one_job("first"), [])
     long = "because " * 60 + "of the drill"
@@ -411,16 +422,13 @@ def test_the_record_says_why_in_whole_sentences(open_page: Opener, tmp_path: Pat
         assert long in list(record["Why"])
 
 
-def test_a_moment_of_the_past_shows_no_change_that_came_after_it(
-    open_page: Opener, tmp_path: Path
-) -> None:
+def test_a_moment_of_the_past_shows_no_change_that_came_after_it(tmp_path: Path) -> None:
     at = harness.RECENT_US
+    begun = {"event": "change_started", "change": "firmware", "scope": "fleet"}
     lifecycle = [
         *one_job("first"),
-        {"event": "rollout_started", "ts_us": at + 60 * S, "rollout": "early"}
-        | {"change": "firmware"},
-        {"event": "rollout_started", "ts_us": at + 7200 * S, "rollout": "late"}
-        | {"change": "firmware"},
+        begun | {"ts_us": at + 60 * S, "id": "early"},
+        begun | {"ts_us": at + 7200 * S, "id": "late"},
     ]
     home = Home.at(ingest(tmp_path, lifecycle, []))
     with open_mart(home) as mart:
