@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
 from app.views import cluster
+from metrics.errors import UsageError
 from metrics.rulings import Kind
 from metrics.scope import Scope
 from pipelines.cli import app as command_line
@@ -294,6 +296,25 @@ def given_a_token(home: Path, role: str) -> str:
     known = [{"holder": "ada", "role": role, "sha256": hashlib.sha256(b"secret").hexdigest()}]
     (home / "tokens.json").write_text(json.dumps(known), encoding="utf-8")
     return "secret"
+
+
+def test_the_command_that_a_page_shows_keeps_a_note_with_the_same_week(
+    open_page: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    monkeypatch.setenv("HEADWAY_TOKEN", given_a_token(home, "researcher"))
+    run = open_page("review", home=home, week="2026-W44")
+    (said,) = (code.value for code in run.code if "--note" in code.value)
+    run_command(*shlex.split(said)[1:], "--home", str(home))
+    (entry,) = Journal(Home.at(home)).entries()
+    assert (entry.kind, entry.who, entry.body["week"]) == (Kind.NOTE, "ada", "2026-W44")
+
+
+@pytest.mark.parametrize("words", [("--note", "x", "--week", "2026-W99"), ("--week", "2026-W44")])
+def test_a_note_is_kept_with_a_week_that_there_is(tmp_path: Path, words: tuple[str, ...]) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    with pytest.raises(UsageError, match="--week"):
+        run_command("journal", *words, "--who", "ada", "--home", str(home))
 
 
 def entered(run: AppTest, why: str) -> AppTest:
