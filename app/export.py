@@ -187,7 +187,8 @@ _STYLE = (
     ".number{text-align:right;white-space:nowrap}"
     # On a phone what is wide scrolls by itself, and a chart's text stays readable.
     ".wide{overflow-x:auto}figure{margin:1rem 0}svg{width:100%;min-width:680px;height:auto}"
-    "td:not(:last-child){white-space:nowrap}td:last-child{min-width:11rem}"
+    "td:not(:last-child){white-space:nowrap}td:last-child:not(.number){min-width:14rem}"
+    "td{vertical-align:top}"
 )
 
 
