@@ -296,7 +296,8 @@ class _Decision:
         if not shares:
             return ""
         share, report = min(shares, key=lambda pair: pair[0] or 0)
-        return f"The least is left of {report.series.slo}: {float(share or 0):.0%} of its budget."
+        percent = f"{float(share or 0) * 100:.0f} %"
+        return f"The least is left of {report.series.slo}: {percent} of its budget."
 
 
 def _spent(report: Report) -> str:

@@ -53,8 +53,17 @@ class Mart:
         )
 
     def rows(self, query: str, params: Params = None) -> list[dict[str, Any]]:
-        """A query's rows as dictionaries; integers stay integers of any size."""
-        result = self._con.execute(query, params)
+        """A query's rows as dictionaries; integers stay integers of any size.
+
+        Raises HeadwayError where another version published the mart, without what is asked for.
+        """
+        try:
+            result = self._con.execute(query, params)
+        except (duckdb.CatalogException, duckdb.BinderException) as e:
+            raise HeadwayError(
+                f"the published numbers lack what this Headway reads ({str(e).splitlines()[0]}):"
+                " `headway refresh` publishes them anew"
+            ) from e
         names = [column[0] for column in result.description or []]
         return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 

@@ -2,8 +2,11 @@
 
 import argparse
 import sys
+from base64 import b64encode
 from collections.abc import Sequence
+from functools import cache
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 
 import vl_convert
@@ -26,6 +29,9 @@ from metrics.scope import Scope
 WIDTH = 900
 """Of a chart in pixels: outside a browser somebody has to say it."""
 
+FONT = "Source Sans, sans-serif"
+"""The page's own, which the files carry; where a reader forbids that, the nearest there is."""
+
 
 def svg(drawing: Drawing) -> str:
     """A chart as SVG, with its description for those who cannot see it."""
@@ -33,7 +39,7 @@ def svg(drawing: Drawing) -> str:
     spec["datasets"] = {name: list(rows) for name, rows in drawing.datasets.items()}
     spec["width"] = WIDTH
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
-    spec["config"]["font"] = "sans-serif"
+    spec["config"]["font"] = FONT
     drawn: str = vl_convert.vegalite_to_svg(spec)
     title = f'<svg role="img" aria-label="{escape(drawing.alt, quote=True)}" '
     return drawn.replace("<svg ", title, 1)
@@ -72,24 +78,31 @@ class Document:
             self.text(none)
             return
         heads = list(rows[0])
+        right = {name for name in heads[1:] if format.are_numbers(row[name] for row in rows)}
         self.markdown += [
             "| " + " | ".join(heads) + " |",
-            "| " + " | ".join("---" for _ in heads) + " |",
+            "| " + " | ".join("---:" if name in right else "---" for name in heads) + " |",
             *("| " + " | ".join(_cell(row[head]) for head in heads) + " |" for row in rows),
             "",
         ]
-        head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+        side = {name: ' class="number"' if name in right else "" for name in heads}
+        head = "".join(f"<th{side[name]}>{escape(name)}</th>" for name in heads)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(row[name])}</td>" for name in heads) + "</tr>"
+            "<tr>"
+            + "".join(f"<td{side[name]}>{escape(row[name])}</td>" for name in heads)
+            + "</tr>"
             for row in rows
         )
-        self.html.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        self.html.append(
+            f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+            "</div>"
+        )
 
     def chart(self, name: str, drawing: Drawing) -> None:
         """A chart: inside the HTML, as a file of its own beside the Markdown."""
         self.charts[name] = svg(drawing)
         self.markdown += [f"![{drawing.alt}]({name}.svg)", ""]
-        self.html.append(f"<figure>{self.charts[name]}</figure>")
+        self.html.append(f'<figure class="wide">{self.charts[name]}</figure>')
 
 
 def _cell(text: str) -> str:
@@ -107,6 +120,7 @@ def document(facts: Facts, rulings: Rulings, scope: Scope, week: str) -> Documen
     made.heading("What spent it")
     if found.spent:
         made.chart(f"{week}-spent", review_text.spent_chart(found, "light"))
+        made.text(review_text.SPENT_KEY)
     made.lines(review_text.moves(found), "Nothing moved against last week.")
     _budget(made, facts, found)
     _people(made, found, rulings.entries)
@@ -153,6 +167,7 @@ def _budget(made: Document, facts: Facts, found: review.Review) -> None:
         made.chart(
             f"{found.week.name}-budget", review_text.line_chart(found, line, course, "light")
         )
+        made.text(review_text.LINE_KEY)
 
 
 def _people(made: Document, found: review.Review, entries: Sequence[Ruling]) -> None:
@@ -165,12 +180,38 @@ def _people(made: Document, found: review.Review, entries: Sequence[Ruling]) -> 
 
 
 _STYLE = (
-    "body{font-family:'Source Sans 3','Source Sans Pro',sans-serif;max-width:960px;"
+    f"body{{font-family:{FONT};max-width:960px;background:#fff;"
     f"margin:2rem auto;padding:0 1rem;color:{LIGHT.ink};line-height:1.45}}"
     f"table{{border-collapse:collapse;width:100%}}th,td{{text-align:left;padding:.3rem .6rem;"
     f"border-bottom:1px solid {LIGHT.grid}}}th{{color:{LIGHT.ink2};font-weight:600}}"
-    "figure{margin:1rem 0}svg{max-width:100%;height:auto}"
+    ".number{text-align:right;white-space:nowrap}"
+    # On a phone what is wide scrolls by itself, and a chart's text stays readable.
+    ".wide{overflow-x:auto}figure{margin:1rem 0}svg{width:100%;min-width:680px;height:auto}"
+    "td:not(:last-child){white-space:nowrap}td:last-child:not(.number){min-width:14rem}"
+    "td{vertical-align:top}"
 )
+
+
+@cache
+def _font() -> str:
+    """The page's font as a rule of CSS; empty where Streamlit no longer ships it."""
+    package = find_spec("streamlit")
+    if package is None or package.origin is None:
+        return ""
+    shipped = Path(package.origin).parent / "static" / "static" / "media"
+    file = next(iter(sorted(shipped.glob("SourceSansVF-Upright*.woff2"))), None)
+    if file is None:
+        return ""
+    data = b64encode(file.read_bytes()).decode("ascii")
+    return (
+        "@font-face{font-family:'Source Sans';font-weight:200 900;"
+        f"src:url(data:font/woff2;base64,{data}) format('woff2')}}"
+    )
+
+
+def _alone(chart: str) -> str:
+    """A chart's SVG as a file of its own: it carries its font."""
+    return chart.replace(">", f"><style>{_font()}</style>", 1)
 
 
 def write(made: Document, week: str, out: Path) -> list[Path]:
@@ -179,10 +220,10 @@ def write(made: Document, week: str, out: Path) -> list[Path]:
     html = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(made.title)}'
         '</title><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{_STYLE}</style></head><body>{''.join(made.html)}</body></html>\n"
+        f"<style>{_font()}{_STYLE}</style></head><body>{''.join(made.html)}</body></html>\n"
     )
     files = {f"review-{week}.html": html, f"review-{week}.md": "\n".join(made.markdown)}
-    files |= {f"{name}.svg": chart for name, chart in made.charts.items()}
+    files |= {f"{name}.svg": _alone(chart) for name, chart in made.charts.items()}
     for name, text in files.items():
         (out / name).write_text(text, encoding="utf-8")
     return [out / name for name in files]

@@ -1,6 +1,7 @@
 """Numbers as people say them: two units, one decimal, a true minus, words for the unknown."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from zoneinfo import ZoneInfo
@@ -152,3 +153,13 @@ def money(amount: Fraction, price: Price) -> str:
     """An amount of the policy's currency in whole units: $119,440."""
     sign = {"USD": "$", "EUR": "€", "GBP": "£"}.get(price.currency, f"{price.currency} ")
     return f"{sign}{round(amount):,}".replace("-", "−")
+
+
+_NUMBER = re.compile(r"(?:[<>] )?[−+]?[$€£]?\d[\d,.]*(?: .*)?")
+
+
+def are_numbers(column: Iterable[object]) -> bool:
+    """Whether a column holds numbers with their units, and words only where one is unknown."""
+    said = [str(cell) for cell in column]
+    others = [text for text in said if not _NUMBER.fullmatch(text)]
+    return len(others) < len(said) and not any(re.search(r"\d", text) for text in others)

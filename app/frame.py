@@ -35,6 +35,11 @@ HEAD_START_S = 0.1
 MOST_UNSCROLLED = 15
 """A table of so many rows is shown whole, a longer one scrolls."""
 
+SCROLLED_PX = 520
+
+WIDE = 5
+"""A table of so many columns takes the page's width; a smaller one keeps its numbers together."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -184,13 +189,24 @@ def _watch(published: store.Snapshot, is_pinned: bool) -> None:
     look()
 
 
-def head(seen: View, title: str, sentence: str = "", with_scope: bool = True) -> None:
-    """The page's answer as its title, one sentence, and how old and how complete the data are."""
+def head(
+    seen: View,
+    title: str,
+    sentence: str = "",
+    with_scope: bool = True,
+    choose: Callable[[], None] | None = None,
+) -> None:
+    """The page's answer as its title, one sentence, and how old and how complete the data are.
+
+    `choose` shows what else the page can be asked for, beside its scope.
+    """
     if with_scope:
         left, right = st.columns([3, 1], vertical_alignment="bottom")
         with left:
             st.title(title, anchor=False)
         with right:
+            if choose is not None:
+                choose()
             _choose_scope(seen)
     else:
         st.title(title, anchor=False)
@@ -293,22 +309,37 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table | pd.DataFrame:
     return pa.Table.from_pylist(list(map(dict, rows))) if rows else pd.DataFrame()
 
 
-def numbers(rows: Sequence[Mapping[str, Any]], label: str = "Numbers", **config: Any) -> None:
+def numbers(rows: Sequence[Mapping[str, Any]], label: str = "Numbers") -> None:
     """The table behind a chart, behind one click."""
     with st.expander(label):
-        table(rows, **config)
+        table(rows)
 
 
-def table(rows: Sequence[Mapping[str, Any]], **config: Any) -> None:
-    """Rows as a table; none is said in words."""
+def table(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> None:
+    """Rows as a table, numbers to the right; `none` says it where there are none."""
     if not rows:
-        st.caption("Nothing to list.")
+        st.caption(none)
         return
     frame = pd.DataFrame(list(map(dict, rows))).astype(object)
     height: Literal["content", "auto"] = "content" if len(rows) <= MOST_UNSCROLLED else "auto"
+    right = [name for name in list(frame)[1:] if format.are_numbers(frame[name])]
+    width: Literal["content", "stretch"] = "content" if len(frame.columns) < WIDE else "stretch"
     st.dataframe(
-        frame, hide_index=True, width="stretch", height=height, column_config=config or None
+        frame,
+        hide_index=True,
+        width=width,
+        height=height,
+        column_config={name: st.column_config.Column(alignment="right") for name in right},
     )
+
+
+def sentences(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> None:
+    """Rows whose cells are sentences: they are wrapped, not cut, also on a phone."""
+    if not rows:
+        st.caption(none)
+        return
+    height: Literal["content"] | int = "content" if len(rows) <= MOST_UNSCROLLED else SCROLLED_PX
+    st.table(list(map(dict, rows)), hide_index=True, border="horizontal", height=height)
 
 
 def badge(icon: str, word: str, color: str) -> str:

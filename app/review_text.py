@@ -13,6 +13,10 @@ from metrics.rulings import Ruling
 
 Rows = list[dict[str, str]]
 
+SPENT_KEY = "Hollow: work done again. Tick: last week."
+LINE_KEY = "Shaded: frozen, by whichever objective."
+"""What a chart's marks mean, to be said under it."""
+
 
 def name_of(row: Row) -> str:
     """Goodput; Queue wait, standard."""

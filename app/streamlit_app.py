@@ -1,7 +1,5 @@
 """The entry: navigation over the pages, and what Headway reports instead of a traceback."""
 
-from urllib.parse import quote
-
 import streamlit as st
 
 from metrics.errors import HeadwayError
@@ -49,13 +47,17 @@ def main() -> None:
     except HeadwayError as e:
         st.title("This cannot be shown", anchor=False)
         st.error(str(e), icon=":material/error:")
-        st.markdown(f"[Start from the whole fleet](/home?{quote('')})")
+        st.markdown("[Start from the whole fleet](/)")
 
 
 _WIDTH = """<style>
 .stMainBlockContainer { max-width: 1160px; padding-top: 4.5rem; }
 [data-testid="stMetricValue"] { font-size: 1.45rem; }
 h1 { padding-bottom: 0.25rem; }
+[class*="st-key-cards"] > div { flex: 1 1 160px; max-width: 20rem; }
+[data-testid="stTable"] td > [data-testid="stMarkdownContainer"] { max-width: none; width: auto; }
+[data-testid="stTable"] td:not(:nth-last-child(-n + 2)) * { white-space: nowrap; }
+[data-testid="stTable"] td:last-child { min-width: 11rem; }
 @media (max-width: 640px) { .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; } }
 </style>"""
 

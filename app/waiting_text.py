@@ -21,7 +21,10 @@ def place(row: Mapping[str, Any]) -> str:
 def outlook(row: Mapping[str, Any]) -> str:
     """What a waiting job may expect from what comparable ones went through."""
     expected: waits.Expectation = row["expectation"]
-    like = f"{row['size']} {row['tier']} jobs that had waited as long"
+    kind = f"{row['size']} {row['tier']} job"
+    if not expected.comparable:
+        return f"what to expect is unknown: no {kind} had waited as long"
+    like = f"{kind}s that had waited as long"
     if expected.p50_us is None:
         return f"what to expect is unknown, with {expected.comparable} {like}"
     half = format.duration(max(0, expected.p50_us - row["waited_us"]))

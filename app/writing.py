@@ -75,15 +75,14 @@ def note_form(seen: View, week: str) -> None:
     """Keep a note with a week."""
     if holder() is None:
         read_only()
-        st.code(
-            command("journal", note="WHAT TO NOTE", scope=str(seen.scope), who="NAME"),
-            language="sh",
-        )
-        return
-    with st.form("note", clear_on_submit=True):
-        text = st.text_area("Note", key="note-text", max_chars=2000)
-        if st.form_submit_button("Keep with this week") and text.strip():
-            enter(Kind.NOTE, text, seen.scope, {"week": week})
+    else:
+        with st.form("note", clear_on_submit=True):
+            text = st.text_area("Note", key="note-text", max_chars=2000)
+            if st.form_submit_button("Keep with this week") and text.strip():
+                enter(Kind.NOTE, text, seen.scope, {"week": week})
+    scope = address.scope_text(seen.scope)
+    said = command("journal", note="WHAT TO NOTE", week=week, scope=scope, who=_who())
+    st.code(said, language="sh")
 
 
 def override_form(seen: View) -> None:

@@ -120,26 +120,65 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     """Print a table. Columns whose heading begins with > stand to the right, those with ~ may wrap.
 
     Where the terminal is too narrow for that every column may: a cut number would be a wrong one.
+    Numbers then stay whole as long as there is room for that, then words.
     """
     out = console()
     fixed = [place for place, column in enumerate(columns) if not column.startswith("~")]
     lines = [[column.lstrip(">~") for column in columns], *rows]
-    needed = sum(max(cell_len(line[place]) for line in lines) + 2 for place in fixed)
-    out.print(_table(title, columns, rows, may_wrap=needed > out.width))
+    needed = sum(max(cell_len(line[place]) for line in lines) + _GAP for place in fixed)
+    if needed <= out.width:
+        out.print(_table(title, columns, rows, may_wrap=False))
+        return
+    numbers = [column.startswith(">") for column in columns]
+    widths = _widths(lines, out.width, numbers) or _widths(lines, out.width, [False] * len(numbers))
+    out.print(_table(title, columns, rows, may_wrap=True, widths=widths))
+
+
+_GAP = 2
+"""Spaces between two columns."""
+
+
+def _widths(
+    lines: Sequence[Sequence[str]], width: int, is_whole: Sequence[bool]
+) -> list[int] | None:
+    """Widths of columns in which no word is broken, and no cell of those that stay whole.
+
+    None where the terminal is too narrow for that. What is left goes to the columns that lack most.
+    """
+    head, *rows = lines
+    least, lacking = [], []
+    for place, keeps in enumerate(is_whole):
+        cells = [row[place] for row in rows]
+        words = [word for cell in (head[place], *cells) for word in cell.split()]
+        least.append(max(map(cell_len, [*words, *(cells if keeps else [])]), default=0))
+        lacking.append(max(map(cell_len, [head[place], *cells])) - least[-1])
+    left = width - sum(least) - _GAP * len(least)
+    if left < 0:
+        return None
+    for _ in range(min(left, sum(lacking))):
+        place = lacking.index(max(lacking))
+        least[place] += 1
+        lacking[place] -= 1
+    return least
 
 
 def _table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], may_wrap: bool
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    may_wrap: bool,
+    widths: Sequence[int] | None = None,
 ) -> Table:
     made = Table(
         title=title, title_justify="left", title_style="bold", header_style="dim", box=None
     )
-    for column in columns:
+    for place, column in enumerate(columns):
         made.add_column(
             column.lstrip(">~"),
             justify="right" if column.startswith(">") else "left",
             no_wrap=not (may_wrap or column.startswith("~")),
             overflow="fold",
+            width=widths[place] if widths else None,
         )
     for row in rows:
         made.add_row(*row)

@@ -14,11 +14,11 @@ SHOWN = 200  # rows of a table
 
 def sentence(found: Durability) -> str:
     """What broke, and what is known of the chance that a restore fails."""
-    broken = [run for run in found.runs if run.promise is Promise.BROKEN]
+    still = sum(run.promise is Promise.BROKEN for run in found.runs)
+    broken = still + sum(run.is_broken_and_mended for run in found.runs)
     said = (
-        f"**{format.plural(len(broken), 'run')}** lost more than one checkpoint interval to a"
-        " storage failure in these 30 days (the promise is none), and the newest checkpoint has not"
-        " been restored since. "
+        f"**{format.plural(broken, 'run')}** lost more than one checkpoint interval to a storage"
+        f" failure in these 30 days (the promise is none); {_unmended(still)}. "
         if broken
         else "No promise is broken. "
     )
@@ -29,6 +29,13 @@ def sentence(found: Durability) -> str:
         f"Of {format.plural(tests, 'restore test')} **{format.count(found.failures)}** failed: at"
         f" 95 % confidence a restore fails in less than **{format.percent(found.bound)}** of cases."
     )
+
+
+def _unmended(still: int) -> str:
+    if not still:
+        return "all of them restored their newest checkpoint since"
+    have = "has" if still == 1 else "have"
+    return f"**{still}** of them {have} not restored the newest checkpoint since"
 
 
 def promise(run: Run) -> str:
@@ -50,7 +57,7 @@ def line(row: runs.Saved) -> dict[str, str]:
         "Fails below": format.percent(run.bound),
         "Storage failures": format.count(len(run.storage_failures)),
         "Interval": format.duration(row.interval_us),
-        "advised": format.duration(row.advised_us),
+        "Advised": format.duration(row.advised_us),
         "Well chosen": {True: "yes", False: "no", None: format.UNKNOWN}[row.is_well_chosen],
     }
 
@@ -65,7 +72,7 @@ def saving(seen: View, row: runs.Saved) -> dict[str, str]:
         else f"{format.duration(max(0, seen.shown_us - newest_us))} old",
         "Saves that failed": format.count(row.failed),
         "Interval promised": format.duration(row.interval_us),
-        "measured": format.duration(row.measured_us),
+        "Measured": format.duration(row.measured_us),
     }
 
 
@@ -102,6 +109,10 @@ def verdict(failure: StorageFailure) -> str:
     return "broken, not mended" if failure.mended_us is None else "broken, mended"
 
 
+def _listed(checks: str | None) -> str:
+    return (checks or "").replace(",", ", ")
+
+
 def show_failures(seen: View, found: Durability) -> None:
     """What the storage did, and what it cost."""
     st.header("Storage failures", anchor=False)
@@ -117,7 +128,7 @@ def show_failures(seen: View, found: Durability) -> None:
         [
             {
                 "Run": failure.job,
-                "When": format.moment(failure.at_us, seen.zone),
+                "When": format.moment(failure.at_us),
                 "What": failure.kind,
                 "Lost": format.duration(failure.lost_us),
                 "Interval": format.duration(failure.interval_us),
@@ -136,12 +147,12 @@ def show_tests(seen: View) -> None:
         [
             {
                 "Run": test["job"],
-                "Step": test["step"],
-                "When": format.moment(test["ts_us"], seen.zone),
+                "Step": "unknown" if test["step"] is None else format.count(test["step"]),
+                "When": format.moment(test["ts_us"]),
                 "Result": test["result"],
                 "Newest then": "yes" if test["is_newest"] else "no",
                 "Took": format.duration(test["duration_us"]),
-                "Details": test["detail"] or test["checks"] or "none recorded",
+                "Details": test["detail"] or _listed(test["checks"]) or "none recorded",
             }
             for test in tests[:SHOWN]
         ]

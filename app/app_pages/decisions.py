@@ -4,30 +4,36 @@ import streamlit as st
 
 from app import format, frame, writing
 from app.frame import View
-from metrics.rulings import SAID_ONCE, Ruling
+from metrics.rulings import SAID_ONCE, Kind, Ruling
 
 
 def show_all(seen: View) -> None:
     """The journal, newest first."""
     rulings = seen.published.rulings
-    if not rulings.entries:
-        st.caption("Nothing is on record yet.")
-        return
-    frame.table(
+    frame.sentences(
         [
             {
                 "Entry": entry.id,
-                "At": format.moment(entry.at_us, seen.zone),
+                "At": format.moment(entry.at_us),
                 "What": entry.kind.value,
                 "Scope": str(entry.scope),
                 "Who": entry.who,
+                "Status": status(seen, entry),
                 "Why": entry.why,
-                "Status": str(entry.body.get("state") or rulings.status(entry, seen.as_of_us)),
             }
             for entry in reversed(rulings.entries[-200:])
-        ]
+        ],
+        "Nothing is on record yet.",
     )
     st.code("headway journal", language="sh")
+
+
+def status(seen: View, entry: Ruling) -> str:
+    """What a decision of Headway came to, or whether one of people is in force."""
+    if entry.kind is Kind.REFUSAL:
+        return "held"
+    decided = entry.body.get("state")
+    return str(decided or seen.published.rulings.status(entry, seen.as_of_us))
 
 
 def answerable(seen: View) -> tuple[list[Ruling], list[Ruling]]:
@@ -45,9 +51,9 @@ def page() -> None:
     seen = frame.view()
     waiting, standing = answerable(seen)
     title = (
-        f"{format.plural(len(standing), 'decision')} of people in force"
+        f"{format.plural(len(standing), 'decision')} by people in force"
         if standing
-        else "No decision of people is in force"
+        else "No decision by people is in force"
     )
     frame.head(
         seen, title, f"{format.plural(len(waiting), 'entry', 'entries')} waiting for approval."

@@ -108,7 +108,7 @@ def show_findings(rows: list[dict[str, object]]) -> None:
     kinds: dict[str, list[dict[str, object]]] = {}
     for row in rows:
         kinds.setdefault(str(row["finding"]), []).append(row)
-    frame.table(
+    frame.sentences(
         [
             {
                 "Finding": kind,
@@ -133,12 +133,12 @@ def show_checks(seen: View) -> None:
                 "Over": f"{format.count(found['job_hours'])} job-hours",
             },
             {
-                "Check": "No time is negative or nothing",
+                "Check": "No time is zero or negative",
                 "Faults": found["not_positive"],
                 "Over": f"{format.count(found['job_hours'])} job-hours",
             },
             {
-                "Check": "No GPU time of what is installed is negative or nothing",
+                "Check": "No GPU time of what is installed is zero or negative",
                 "Faults": found["capacity_not_positive"],
                 "Over": f"{format.count(found['capacity_hours'])} hours",
             },
@@ -196,11 +196,11 @@ def page() -> None:
         [
             {
                 "Source": row["source"],
-                "Files": row["files"],
-                "Records": row["records"],
+                "Files": format.count(row["files"]),
+                "Records": format.count(row["records"]),
                 "Delivered again": row["duplicates"],
                 "Quarantined": row["quarantined"],
-                "Latest": format.moment(row["latest_us"], seen.zone),
+                "Latest": format.moment(row["latest_us"]),
             }
             for row in seen.published.read(health.files)
         ]

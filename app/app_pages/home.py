@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from answers.moments import moment_us, rfc3339
-from app import address, format, frame
+from answers.moments import moment_us
+from app import address, format, frame, windows_text
 from app.charts import budget, spend
 from app.frame import View
 from app.palette import SLO_LABELS, STANDING_BADGES, STATE_BADGES, THEMES, label
@@ -88,6 +88,8 @@ def why(course: home.Course, cards: list[home.Card], seen: View, said: str) -> s
     if course.since_us is not None and not seen.is_stale:
         since = f" {format.duration((seen.as_of_us - course.since_us) // HOUR_US * HOUR_US)}"
     state = frame.badge(icon, word + since, color)
+    if seen.is_stale:
+        return f"{state} What was spent since is not known. An override lets one change pass."
     if standing is not Standing.FROZEN:
         return f"{state} {said}"
     held = [card for card in cards if card.slo in course.holding and card.state is State.EXHAUSTED]
@@ -183,8 +185,9 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
     )
     frame.show(budget.drawing(line, seen.theme), key="budget-line")
     st.caption(
-        "▲ change let through ✕ held by the gate ◆ override. Dotted: nothing more is lost; dashed:"
-        " at the burn of the last day; band: at those of 6 h and 30 d; rings: thaw."
+        "Shaded: frozen, by whichever objective. ▲ change let through ✕ held by the gate"
+        " ◆ override. Dotted: nothing more is lost; dashed: at the burn of the last day; band: at"
+        " those of 6 h and 30 d; rings: thaw."
     )
     frame.numbers(
         [
@@ -196,7 +199,7 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
 
 def _marks(seen: View, from_us: int) -> list[dict[str, Any]]:
     """Changes let through and held, and overrides, since a moment."""
-    changes = seen.published.read(cluster.rollouts, from_us)
+    changes = seen.published.read(cluster.rollouts, from_us, seen.as_of_us)
     marks = [{"at_us": c["started_us"], "kind": "through", "what": c["what"]} for c in changes]
     for entry in seen.published.rulings.entries:
         if not from_us <= entry.at_us <= seen.as_of_us or not seen.scope.holds(entry.scope):
@@ -356,7 +359,8 @@ def show_preview(seen: View) -> None:
                 "Checkpoint interval": format.duration(row["checkpoint_interval_us"]),
             }
             for row in found["jobs"]
-        ]
+        ],
+        "No job that runs now holds one of these nodes.",
     )
     hours = [moment_us(row["hour"]) for row in found["cheapest_hours"][:3]]
     if hours:
@@ -368,23 +372,7 @@ def show_preview(seen: View) -> None:
 def show_windows(seen: View) -> None:
     """Planned maintenance that is still to come."""
     rows = seen.published.read(cluster.planned, seen.as_of_us)
-    if not rows:
-        st.caption("No planned window is on record after now.")
-        return
-    frame.table(
-        [
-            {
-                "Window": row["id"],
-                "Starts": format.moment(row["starts_us"], seen.zone),
-                "For": format.duration(row["ends_us"] - row["starts_us"])
-                if row["ends_us"]
-                else format.UNKNOWN,
-                "Touches": row["touches"],
-                "Detail": row["detail"] or "none given",
-            }
-            for row in rows
-        ]
-    )
+    frame.table(windows_text.rows(rows, seen.zone), "No planned window is on record after now.")
 
 
 def show_record(seen: View) -> None:
@@ -398,10 +386,10 @@ def show_record(seen: View) -> None:
     if not entries:
         st.caption("Nothing is on record yet: `headway journal` lists what is decided.")
         return
-    frame.table(
+    frame.sentences(
         [
             {
-                "At": format.moment(entry.at_us, seen.zone),
+                "At": format.moment(entry.at_us),
                 "What": entry.kind.value,
                 "State": _state(entry, seen),
                 "Scope": str(entry.scope),
@@ -432,7 +420,7 @@ def page() -> None:
     said = str(answer["explanation"])
     frame.head(seen, title_of(course, seen), why(course, cards, seen, said))
     for start in range(0, len(cards), 6):
-        with st.container(horizontal=True, horizontal_alignment="left"):
+        with st.container(horizontal=True, key=f"cards-{start}"):
             for card in cards[start : start + 6]:
                 with st.container(width=171, height="stretch"):
                     show_card(card, seen)
@@ -449,7 +437,7 @@ def page() -> None:
     show_windows(seen)
     st.header("Decision record", anchor=False)
     show_record(seen)
-    st.caption(f"Judged at {rfc3339(seen.as_of_us)}.")
+    st.caption(f"Judged at {format.moment(seen.as_of_us, seen.zone)}.")
     if name := st.session_state.pop("open_job", None):
         st.switch_page("app_pages/job.py", query_params=address.carried(job=name))
 

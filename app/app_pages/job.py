@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import address, format, frame, waiting_text, writing
+from app import address, format, frame, waiting_text, windows_text, writing
 from app.charts import intervals, life, phases, steps, waterfall
 from app.charts.waterfall import Wall
 from app.frame import View
@@ -71,17 +71,16 @@ def no_job(seen: View, name: str) -> None:
     """An unknown job: the closest names, each a link."""
     _, close = seen.published.read(jobs.closest, name)
     more = [job.job for job in seen.published.read(jobs.search, name)][:5]
-    st.title(f"No job ‘{name}’", anchor=False)
     names = list(dict.fromkeys([*close, *more]))
-    if names:
-        links = ", ".join(f"[{n}]({address.link('job', job=n)})" for n in names)
-        st.markdown(f"Closest: {links}.")
-    else:
-        st.markdown("No name is close to it. `headway jobs` lists all; the search above too.")
+    links = ", ".join(f"[{n}]({address.link('job', job=n)})" for n in names)
+    said = "No name is close to it; the search above lists all."
+    frame.head(seen, f"No job ‘{name}’", f"Closest: {links}." if names else said, with_scope=False)
 
 
 def verdict(facts: dict[str, Any], wall: Wall | None) -> tuple[str, str]:
     """Title and sentence: the answer in a few words."""
+    if facts["state"] == "pending":
+        return "It has not run yet", "It waits in the queue: why, and what to expect, is below."
     if wall is None and not facts["instrumented"]:
         return "Goodput unknown: no step records", (
             "Record a step record for each step and the next refresh knows where its time went."
@@ -115,9 +114,22 @@ def verdict(facts: dict[str, Any], wall: Wall | None) -> tuple[str, str]:
     )
 
 
+def attributes(name: str, facts: dict[str, Any]) -> str:
+    """Which job it is, in a line."""
+    known = [
+        f"**{name}**",
+        facts["name"] if facts["name"] != name else None,
+        facts["state"],
+        format.plural(facts["gpus"], "GPU") if facts["gpus"] else "GPUs unknown",
+        facts["tier"] or "no tier",
+        f"tenant {facts['tenant']}" if facts["tenant"] else None,
+    ]
+    return " · ".join(str(part) for part in known if part)
+
+
 def cards(seen: View, name: str, facts: dict[str, Any], wall: Wall | None) -> None:
     """Goodput, both shares, and the job's own budget."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="cards-job"):
         if wall is not None:
             target = format.percent(1 - wall.allowed, 0)
             for label, us in (
@@ -125,10 +137,10 @@ def cards(seen: View, name: str, facts: dict[str, Any], wall: Wall | None) -> No
                 ("Platform’s share", wall.share_of("platform")),
                 ("Job’s share", wall.share_of("job")),
             ):
-                with st.container(width=171, border=True):
+                with st.container(width=171, height="stretch", border=True):
                     st.metric(label, format.percent(Fraction(us, wall.wall_us)))
                     st.caption(f"{format.duration(us)} of {format.duration(wall.wall_us)}")
-        with st.container(width=171, border=True):
+        with st.container(width=171, height="stretch", border=True):
             _budget_card(seen, name)
 
 
@@ -232,9 +244,8 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
     if found is None:
         return
     st.header("Life of the job", anchor=False)
-    with st.container(horizontal=True):
-        frame.choose_window(seen, whole="Whole life")
-        found = _only(found)
+    frame.choose_window(seen, whole="Whole life")
+    found = _only(found)
 
     def pick(number: str) -> None:
         address.put(restart=number)
@@ -242,6 +253,8 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
     frame.show(life.drawing(found, seen.theme), key="life", on_pick=pick)
     if len(found.restarts) > life.MOST_RESTARTS:
         st.caption(f"{len(found.restarts)} restarts: too many to number here, listed below.")
+    elif not found.is_instrumented:
+        st.caption("Hollow: it ran, and no step record says what it did.")
     else:
         st.caption(
             "Blue: steps. In it, what stopped them, by colour. ▼ restarts, numbered: a click opens"
@@ -256,7 +269,7 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
                 "Last step": format.moment(row["last_step_us"]),
                 "Interrupted": format.moment(row["interrupted_us"])
                 if row["interrupted_us"]
-                else "not",
+                else "no",
                 "Steps": "unknown" if row["steps"] is None else format.count(row["steps"]),
                 "Nodes": row["nodes"],
             }
@@ -384,20 +397,19 @@ def show_wait(seen: View, name: str, tier: str | None) -> None:
     known = seen.published.policy.tier(tier) if tier else None
     limit_us = known.queue_limit_us if known else None
     limit = "best effort" if limit_us is None else f"limit {format.duration(limit_us)}"
-    state = "still waiting after" if found.censored else "waited"
+    state = "is still waiting after" if found.censored else "waited"
     st.markdown(f"It {state} **{format.duration(found.wait_us)}** ({tier or 'no tier'}, {limit}).")
     part_names = {"pending": "Waiting", "requeue": "Interrupted, waiting again"} | COMPONENT_LABELS
     frame.table(
         [
             {
                 "From": format.moment(turn["start_us"]),
-                "What": part_names.get(turn["part"], turn["part"]),
-                "Why": REASON_LABELS.get(turn["reason"], turn["reason"])
-                if turn["part"] == "pending"
-                else "",
+                "What": part_names.get(turn["part"], turn["part"])
+                if turn["part"] != "pending"
+                else f"Waiting: {REASON_LABELS.get(turn['reason'], turn['reason']).lower()}",
                 "For": format.duration(turn["end_us"] - turn["start_us"]),
-                "Detail": turn["detail"] or "",
             }
+            | ({"Detail": turn["detail"] or ""} if any(t["detail"] for t in found.turns) else {})
             for turn in found.turns
         ]
     )
@@ -454,7 +466,7 @@ _ATTEMPT_FACTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "Median step": lambda row: format.duration(row["median_us"]),
     "Last step": lambda row: format.moment(row["last_step_us"]),
     "Interrupted": lambda row: (
-        format.moment(row["interrupted_us"]) if row["interrupted_us"] else "not"
+        format.moment(row["interrupted_us"]) if row["interrupted_us"] else "no"
     ),
     "Nodes": lambda row: str(row["nodes"] or format.UNKNOWN),
 }
@@ -465,7 +477,7 @@ def show_planner(seen: View, name: str) -> None:
     st.header("How often to save a checkpoint", anchor=False)
     found = seen.published.ask(planner.plan, name)
     if isinstance(found, str):
-        st.caption(f"Unknown: {found}.")
+        st.caption(f"Unknown: {found.removeprefix(f'--job {name}: ')}.")
         st.code(f"headway plan-checkpoint --job {name}", language="sh")
         return
     st.markdown(found.answer["advice"].replace("$", "\\$"))
@@ -490,23 +502,7 @@ def show_planner(seen: View, name: str) -> None:
 def show_windows(seen: View, planned: list[dict[str, Any]]) -> None:
     """Planned maintenance that will touch it."""
     st.header("Planned maintenance that will touch it", anchor=False)
-    if not planned:
-        st.caption("None is announced.")
-        return
-    frame.table(
-        [
-            {
-                "Window": row["id"],
-                "Starts": format.moment(row["starts_us"], seen.zone),
-                "For": format.duration(row["ends_us"] - row["starts_us"])
-                if row["ends_us"]
-                else format.UNKNOWN,
-                "Touches": row["touches"],
-                "Detail": row["detail"] or "",
-            }
-            for row in planned
-        ]
-    )
+    frame.table(windows_text.rows(planned, seen.zone), "None is announced.")
 
 
 def show_holes(seen: View, name: str) -> None:
@@ -516,7 +512,7 @@ def show_holes(seen: View, name: str) -> None:
     if not found:
         st.caption("None: its records are complete and agree.")
         return
-    frame.table(
+    frame.sentences(
         [
             {
                 "What": row["finding"],
@@ -528,6 +524,15 @@ def show_holes(seen: View, name: str) -> None:
             for row in found
         ]
     )
+
+
+def show_ahead(seen: View, name: str, facts: dict[str, Any], planned: list[dict[str, Any]]) -> None:
+    """Of a job that has not run: why it waits, and what is ahead of it."""
+    show_wait(seen, name, facts["tier"])
+    show_contracts(seen, name)
+    show_windows(seen, planned)
+    show_planner(seen, name)
+    show_holes(seen, name)
 
 
 def show_beside(seen: View, name: str, wall: Wall | None) -> None:
@@ -600,22 +605,15 @@ def show_job(seen: View, name: str, search: DeltaGenerator) -> None:
     facts = seen.published.read(jobs.facts_of, name)
     wall = seen.published.ask(jobs.wall, name)
     title, sentence = verdict(facts, wall)
-    frame.head(seen, title, with_scope=False)
+    frame.head(seen, title, f"{attributes(name, facts)}\n\n{sentence}", with_scope=False)
     with search:
         choose(seen, name)
-    attributes = [
-        f"**{name}**",
-        facts["name"] if facts["name"] != name else None,
-        facts["state"],
-        f"{facts['gpus']} GPUs" if facts["gpus"] else "GPUs unknown",
-        facts["tier"] or "no tier",
-        f"tenant {facts['tenant']}" if facts["tenant"] else None,
-    ]
-    st.markdown(" · ".join(str(part) for part in attributes if part))
-    st.markdown(sentence)
     planned = seen.published.read(cluster.planned, seen.shown_us, name)
-    is_open = facts["state"] not in ("completed", "failed", "cancelled", "silent")
+    is_open = facts["state"] not in jobs.ENDED
     planned = planned if is_open else []
+    if facts["state"] == "pending":
+        show_ahead(seen, name, facts, planned)
+        return
     cards(seen, name, facts, wall)
     if wall is not None:
         show_wall(seen, name, wall)

@@ -5,17 +5,12 @@ from fractions import Fraction
 import streamlit as st
 
 from app import address, format, frame
-from app.charts import curves, spend, trend
+from app.charts import curves, spend
 from app.frame import View
 from app.palette import REASON_LABELS, THEMES
+from app.quantiles import reached, show_weeks
 from app.views import spans
 from metrics.survival import Span, curve
-
-
-def reached(spread: spans.Spread, percent: int) -> str:
-    """A quantile; one that is not reached is more than the longest wait."""
-    us = spread.quantile_us(percent)
-    return format.duration(us) if us is not None else f"> {format.duration(spread.longest_us)}"
 
 
 def title(tiers: list[spans.Spread], target: Fraction | None) -> str:
@@ -102,24 +97,19 @@ def show_waiting(seen: View) -> None:
         st.caption(f"and {len(waiting) - 20} more")
 
 
-def page() -> None:
-    """The page."""
-    seen = frame.view()
-    target = seen.published.policy.target("queue_wait")
-    tiers = seen.published.ask(spans.by_tier, seen.scope, seen.shown_us, seen.days)
-    if not tiers:
-        none = f"No queue waits in these {format.plural(seen.days, 'day')}"
-        frame.head(seen, none, "No submission is on record.")
-        frame.choose_window(seen)
-        return
+def sentence(tiers: list[spans.Spread], target: Fraction | None) -> str:
+    """The share of each tier with a limit that started within it."""
     parts = [
         f"**{tier.label}** {format.percent(tier.within)} within {format.duration(tier.limit_us)}"
         for tier in tiers
         if tier.limit_us is not None
     ]
     aim = "" if target is None else f" (target {format.percent(target, 0)})"
-    frame.head(seen, title(tiers, target), f"{'; '.join(parts)}{aim}.")
-    frame.choose_window(seen)
+    return f"{'; '.join(parts) or 'Every tier is best effort'}{aim}."
+
+
+def show_curves(seen: View, tiers: list[spans.Spread], target: Fraction | None) -> None:
+    """The distribution of each tier against its limit."""
     st.header("Waits, by tier", anchor=False)
     drawn = [
         curves.Curve(
@@ -135,37 +125,52 @@ def page() -> None:
         " a dependency is taken off. | still waiting, or given up."
     )
     show_tiers(tiers)
-    st.header("By week", anchor=False)
-    rows = seen.published.ask(spans.waits, seen.scope, seen.shown_us, seen.days)
-    names = [tier.label for tier in tiers]
-    chosen = address.get("tier") or names[0]
-    if chosen not in names:
-        chosen = names[0]
+
+
+def choose_tier(tiers: list[spans.Spread]) -> spans.Spread:
+    """The tier of the address, or that of the pill."""
+    by_name = {tier.label: tier for tier in tiers}
+    first = next(iter(by_name))
+    wanted = address.get("tier")
     picked = st.segmented_control(
-        "Tier", names, default=chosen, key="tier", label_visibility="collapsed"
+        "Tier",
+        list(by_name),
+        default=wanted if wanted in by_name else first,
+        key="tier",
+        label_visibility="collapsed",
+        required=True,
     )
-    tier = next(t for t in tiers if t.label == (picked or chosen))
-    address.put(tier=picked if picked != names[0] else None)
-    dated = [
+    address.put(tier=picked if picked != first else None)
+    return by_name[picked or first]
+
+
+def show_weeks_of(seen: View, tier: spans.Spread) -> None:
+    """How long a tier waited, week by week."""
+    rows = seen.published.ask(spans.waits, seen.scope, seen.shown_us, seen.days)
+    waits = [
         (row["submitted_us"], Span(max(row["counted_us"], 0), row["censored"]))
         for row in rows
         if row["tier"] == tier.label
     ]
-    weeks = spans.by_week(dated)
-    lines = [trend.Series(f"p{percent}", points) for percent, points in weeks.items()]
-    frame.show(
-        trend.drawing(lines, tier.limit_us, seen.theme, f"Queue wait, {tier.label}"), key="trend"
-    )
-    frame.numbers(
-        [
-            {
-                "Week from": format.day(week),
-                "p50": format.duration(us),
-                "p90": format.duration(dict(weeks[90])[week]),
-            }
-            for week, us in weeks[50]
-        ]
-    )
+    show_weeks(seen, waits, tier.limit_us, f"Queue wait, {tier.label}")
+
+
+def page() -> None:
+    """The page."""
+    seen = frame.view()
+    target = seen.published.policy.target("queue_wait")
+    tiers = seen.published.ask(spans.by_tier, seen.scope, seen.shown_us, seen.days)
+    if not tiers:
+        none = f"No queue waits in these {format.plural(seen.days, 'day')}"
+        frame.head(seen, none, "No submission is on record.")
+        frame.choose_window(seen)
+        return
+    frame.head(seen, title(tiers, target), sentence(tiers, target))
+    frame.choose_window(seen)
+    show_curves(seen, tiers, target)
+    st.header("By week", anchor=False)
+    tier = choose_tier(tiers)
+    show_weeks_of(seen, tier)
     st.header(f"What {tier.label} jobs waited for", anchor=False)
     show_reasons(seen, tier.label)
     st.header("Waiting now", anchor=False)

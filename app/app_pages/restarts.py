@@ -6,19 +6,14 @@ from typing import Any
 import streamlit as st
 
 from app import address, format, frame
-from app.charts import curves, phases, spend, trend
+from app.charts import curves, phases, spend
 from app.frame import View
 from app.palette import CAUSE_LABELS, PHASE_LABELS, PHASES, THEMES
+from app.quantiles import reached, show_weeks
 from app.views import home, spans
 from metrics.survival import Span, curve
 
 A_PAGE = 25
-
-
-def reached(spread: spans.Spread, percent: int) -> str:
-    """A quantile; one that is not reached is more than the longest age."""
-    us = spread.quantile_us(percent)
-    return format.duration(us) if us is not None else f"> {format.duration(spread.longest_us)}"
 
 
 def title(spread: spans.Spread, rows: list[dict[str, Any]], days: int) -> str:
@@ -44,10 +39,12 @@ def worst_phase(rows: list[dict[str, Any]], limit_us: int) -> str | None:
 
 def show_phases(seen: View, rows: list[dict[str, Any]], limit_us: int) -> None:
     """Newest restarts, their phases side by side."""
+    st.header("Phases of each", anchor=False)
     pages = -(-len(rows) // A_PAGE)
     place = 1
     if pages > 1:
-        place = int(st.number_input(f"Page of {pages}, newest first", 1, pages, 1, key="page"))
+        said = f"Page of {pages}, newest first"
+        place = int(st.number_input(said, 1, pages, 1, key="page", width=220))
     shown = rows[(place - 1) * A_PAGE : place * A_PAGE]
     drawn = [
         phases.Restart(
@@ -103,6 +100,7 @@ def show_groups(groups: list[spans.Spread], what: str, names: dict[str, str]) ->
 
 def show_goodput(seen: View) -> None:
     """What a minute of restart costs in goodput."""
+    st.header("Minutes of restart as goodput", anchor=False)
     found = seen.published.ask(home.goodput, seen.scope, seen.shown_us)
     minute, between_us = found["cost_of_a_restart_minute"], found["between_interruptions_us"]
     if minute is None:
@@ -115,41 +113,42 @@ def show_goodput(seen: View) -> None:
     )
 
 
-def page() -> None:
-    """The page."""
-    seen = frame.view()
-    limit_us = seen.published.policy.restart_limit_us
+def sentence(seen: View, spread: spans.Spread) -> str:
+    """How many there were, how many took too long, and how long."""
+    limit = format.duration(seen.published.policy.restart_limit_us)
     target = seen.published.policy.target("time_to_restart")
-    rows = seen.published.ask(spans.restarts, seen.scope, seen.shown_us, seen.days)
-    spread = spans.spread_of(rows, "Restarts", limit_us)
-    if not rows:
-        frame.head(seen, title(spread, rows, seen.days), "No large job was interrupted.")
-        frame.choose_window(seen)
-        return
     aim = f" (target: {format.percent(target, 0)} in less)" if target is not None else ""
-    sentence = (
+    late = f"{format.count(spread.waiting)} of them not recovered"
+    return (
         f"Of {format.plural(spread.count, 'restart')} of large jobs in"
-        f" {format.plural(seen.days, 'day')} **{format.count(spread.over)}** took"
-        f" {format.duration(limit_us)} or longer{aim}. p50 **{reached(spread, 50)}**, p90"
-        f" **{reached(spread, 90)}**; {format.count(spread.waiting) if spread.waiting else 'none'}"
-        " of them not recovered."
+        f" {format.plural(seen.days, 'day')} **{format.count(spread.over)}** took {limit} or"
+        f" longer{aim}. p50 **{reached(spread, 50)}**, p90 **{reached(spread, 90)}**;"
+        f" {late if spread.waiting else 'all recovered'}."
     )
-    frame.head(seen, title(spread, rows, seen.days), sentence)
-    frame.choose_window(seen)
+
+
+def show_times(seen: View, spread: spans.Spread) -> None:
+    """The distribution against the limit."""
     st.header("How long restarts took", anchor=False)
     drawn = curves.Curve(
-        "Restarts", curve(spread.spans), spread.censored_us, limit_us, spread.within
+        "Restarts",
+        curve(spread.spans),
+        spread.censored_us,
+        spread.limit_us,
+        spread.within,
+        [(p, us) for p in (50, 90) if (us := spread.quantile_us(p)) is not None],
     )
-    frame.show(
-        curves.drawing([drawn], seen.theme, "Share of restarts recovered by time", target),
-        key="ecdf",
-    )
+    target = seen.published.policy.target("time_to_restart")
+    said = "Share of restarts recovered by time"
+    frame.show(curves.drawing([drawn], seen.theme, said, target), key="ecdf")
     st.caption("Share recovered by time from detection, log scale. | a restart not recovered yet.")
     frame.numbers(
         [{"Quantile": f"p{p}", "Time to restart": reached(spread, p)} for p in spans.QUANTILES]
     )
-    st.header("Phases of each", anchor=False)
-    show_phases(seen, rows, limit_us)
+
+
+def show_by_cause_and_node(rows: list[dict[str, Any]], limit_us: int) -> None:
+    """Two tables side by side."""
     left, right = st.columns(2, gap="large")
     with left:
         st.header("By cause", anchor=False)
@@ -157,26 +156,6 @@ def page() -> None:
     with right:
         st.header("Worst nodes", anchor=False)
         show_groups(spans.grouped(rows, "node", limit_us)[:8], "Node", {})
-    st.header("By week", anchor=False)
-    dated = [
-        (row["detected_us"], Span(row["age_us"], row["outcome"] != "recovered")) for row in rows
-    ]
-    weeks = spans.by_week(dated)
-    lines = [trend.Series(f"p{percent}", points) for percent, points in weeks.items()]
-    frame.show(trend.drawing(lines, limit_us, seen.theme, "Time to restart"), key="weeks")
-    frame.numbers(
-        [
-            {
-                "Week from": format.day(week),
-                "p50": format.duration(us),
-                "p90": format.duration(dict(weeks[90])[week]),
-            }
-            for week, us in weeks[50]
-        ]
-    )
-    st.header("Minutes of restart as goodput", anchor=False)
-    show_goodput(seen)
-    show_spent_by_phase(seen, rows)
 
 
 def show_spent_by_phase(seen: View, rows: list[dict[str, Any]]) -> None:
@@ -208,6 +187,29 @@ def show_spent_by_phase(seen: View, rows: list[dict[str, Any]]) -> None:
             for s in spenders
         ]
     )
+
+
+def page() -> None:
+    """The page."""
+    seen = frame.view()
+    limit_us = seen.published.policy.restart_limit_us
+    rows = seen.published.ask(spans.restarts, seen.scope, seen.shown_us, seen.days)
+    spread = spans.spread_of(rows, "Restarts", limit_us)
+    said = sentence(seen, spread) if rows else "No large job was interrupted."
+    frame.head(seen, title(spread, rows, seen.days), said)
+    frame.choose_window(seen)
+    if not rows:
+        return
+    show_times(seen, spread)
+    show_phases(seen, rows, limit_us)
+    show_by_cause_and_node(rows, limit_us)
+    st.header("By week", anchor=False)
+    ages = [
+        (row["detected_us"], Span(row["age_us"], row["outcome"] != "recovered")) for row in rows
+    ]
+    show_weeks(seen, ages, limit_us, "Time to restart")
+    show_goodput(seen)
+    show_spent_by_phase(seen, rows)
 
 
 page()

@@ -8,21 +8,23 @@ from app.frame import View
 from app.views import home, review
 
 
-def choose_week(seen: View) -> str:
+def week_of(seen: View) -> str:
     """The week of the address, else the last whole one."""
     found = seen.published.ask(review.weeks)
-    wanted = address.get("week")
     whole = [name for name in found if review.Week.named(name).end_us <= seen.through_us]
-    present = wanted or (whole or found)[0]
-    if present not in found:
-        found = [present, *found]
+    return address.get("week") or (whole or found)[0]
+
+
+def choose_week(seen: View, present: str) -> None:
+    """The weeks of the data, and the one that the address names."""
+    found = seen.published.ask(review.weeks)
+    options = found if present in found else [present, *found]
     st.session_state["week"] = present
 
     def chosen() -> None:
         address.put(week=st.session_state["week"])
 
-    st.selectbox("Week", found, key="week", on_change=chosen)
-    return present
+    st.selectbox("Week", options, key="week", on_change=chosen, label_visibility="collapsed")
 
 
 def listed(lines: list[str], none: str) -> None:
@@ -48,11 +50,8 @@ def show_capacity(seen: View, found: review.Review) -> None:
 def waits_and_contracts(found: review.Review) -> None:
     """How much of the week's waiting is explained, and each contract that was broken."""
     st.markdown(review_text.contracts_sentence(found))
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        frame.table(waiting_text.explained(found.explained))
-    with right:
-        frame.table(waiting_text.summary(found.contracts.counts))
+    frame.table(waiting_text.explained(found.explained), "Nothing waited.")
+    frame.sentences(waiting_text.summary(found.contracts.counts), "No contract applies.")
     broken = found.contracts.broken
     listed(
         [
@@ -69,16 +68,21 @@ def waits_and_contracts(found: review.Review) -> None:
 def page() -> None:
     """The page."""
     seen = frame.view()
-    name = choose_week(seen)
+    name = week_of(seen)
     found = seen.published.ask(review.review, seen.scope, name)
-    frame.head(seen, review_text.title(found), review_text.sentence(found))
+    frame.head(
+        seen,
+        review_text.title(found),
+        review_text.sentence(found),
+        choose=lambda: choose_week(seen, name),
+    )
     frame.table(review_text.objectives(found))
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.header("What spent it", anchor=False)
         if found.spent:
             frame.show(review_text.spent_chart(found, seen.theme), key="week-spent")
-            st.caption("Hollow: work done again. Tick: last week.")
+            st.caption(review_text.SPENT_KEY)
         else:
             st.caption("Nothing was charged in this week.")
     with right:
@@ -89,6 +93,7 @@ def page() -> None:
         course = seen.published.ask(home.course, seen.scope, found.as_of_us)
         st.header("Goodput budget left, 30 days to the week’s end", anchor=False)
         frame.show(review_text.line_chart(found, line, course, seen.theme), key="week-line")
+        st.caption(review_text.LINE_KEY)
     st.header("Freezes, overrides, adjustments", anchor=False)
     entries = seen.published.rulings.entries
     listed(review_text.decided(found, review.ruled(entries, found.week)), "None in this week.")
@@ -104,9 +109,9 @@ def page() -> None:
         st.header("Top five nodes", anchor=False)
         frame.table(review_text.losers(found.nodes, "Node"))
     st.header("Open restarts", anchor=False)
-    frame.table(review_text.restarts(found))
+    frame.table(review_text.restarts(found), "None at the week’s end.")
     st.header("Promises broken", anchor=False)
-    frame.table(review_text.broken(found))
+    frame.table(review_text.broken(found), "None in this week.")
     st.header("Waits and contracts", anchor=False)
     waits_and_contracts(found)
     show_capacity(seen, found)

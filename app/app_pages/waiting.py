@@ -10,8 +10,8 @@ from app.charts import gangs
 from app.frame import View
 from app.views import waiting
 
-LINKED = 20
-"""So many breaches are told with a link to their job."""
+LINKED = 8
+"""So many breaches are told with a link to their job, the newest."""
 
 
 def title(rows: list[dict[str, Any]], whole: dict[str, Any]) -> str:
@@ -102,10 +102,11 @@ def show_loans(seen: View) -> None:
 
 def show_contracts(found: waits.Verdicts) -> None:
     """How often each contract was kept, and each breach with a link to its job."""
-    frame.table(waiting_text.summary(found.counts))
+    frame.sentences(waiting_text.summary(found.counts))
     if found.unjudged:
         st.caption(f"Not judged: {'; '.join(found.unjudged)}.")
-    st.subheader(f"Broken ({len(found.broken)})", anchor=False)
+    newest = f", the newest {LINKED}" if len(found.broken) > LINKED else ""
+    st.subheader(f"Broken ({len(found.broken)}){newest}", anchor=False)
     if not found.broken:
         st.caption("No contract was broken.")
     for row in list(reversed(found.broken))[:LINKED]:

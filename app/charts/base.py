@@ -101,9 +101,19 @@ def row_y(field_: str = "row") -> alt.Y:
 
 
 def row_text(
-    name: str, text: str, x: alt.ExprRef | int, align: Align, theme: Theme, *, color: str = ""
+    name: str,
+    text: str,
+    x: alt.ExprRef | int,
+    align: Align,
+    theme: Theme,
+    *,
+    color: str = "",
+    on_lines: bool = False,
 ) -> list[alt.Chart]:
-    """A column of texts beside (on a phone above) the bars; bold where `bold` is 1."""
+    """A column of texts beside (on a phone above) the bars; bold where `bold` is 1.
+
+    `on_lines` keeps them readable where they lie on lines.
+    """
     return [
         data(name)
         .transform_filter(f"datum.bold == {bold}")
@@ -111,11 +121,12 @@ def row_text(
             align=align,
             baseline="middle",
             fontWeight="bold" if bold else "normal",
-            color=color or theme.ink,
             yOffset=narrow(9, ROW // 2),
+            **({"color": color or theme.ink} | halo),
         )
         .encode(y=row_y(), x=alt.value(x), text=alt.Text(text, type="nominal"))
         for bold in (0, 1)
+        for halo in (halos(theme) if on_lines else [{}])
     ]
 
 
@@ -152,13 +163,34 @@ def bar_offsets(thick: int = 18) -> dict[str, Any]:
     return {"yOffset": narrow(17, edge), "y2Offset": narrow(-2, -edge)}
 
 
+_MIDNIGHT = "utchours(datum.value) + utcminutes(datum.value) + utcseconds(datum.value) == 0"
+_CLOCK = "utcseconds(datum.value) == 0 ? '%H:%M' : '%H:%M:%S'"
+_MOMENT = (
+    f"utcFormat(datum.value, {_MIDNIGHT} ? '%-d %b' : datum.index == 0 ? '%-d %b %H:%M' : {_CLOCK})"
+)
+"""A tick as its day, within a day as its time: no two of an axis say the same."""
+
+
 def utc_x(field_: str = "at", **scale: Any) -> alt.X:
     """A moment in ms UTC."""
     return alt.X(
         field_,
         type="temporal",
-        axis=alt.Axis(format="%-d %b", tickCount=narrow(4, 8), grid=False, title=None),
+        axis=alt.Axis(
+            labelExpr=_MOMENT, labelOverlap=True, tickCount=narrow(4, 8), grid=False, title=None
+        ),
         scale=alt.Scale(type="utc", nice=False, **scale),
+    )
+
+
+def percents(format_: str = ".0%", **axis: Any) -> alt.Axis:
+    """An axis of shares that says 60 %, as texts do."""
+    return alt.Axis(
+        format=format_,
+        labelExpr="replace(datum.label, '%', ' %')",
+        domain=False,
+        ticks=False,
+        **axis,
     )
 
 

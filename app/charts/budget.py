@@ -118,12 +118,17 @@ def _alt(line: Line) -> str:
     )
 
 
+def _x(field: str = "at") -> alt.X:
+    """Moments; a mark at the newest of them is not cut at the edge."""
+    return base.utc_x(field, range=[0, alt.ExprRef("width - 8")])
+
+
 def _y(field: str = "left") -> alt.Y:
     return alt.Y(
         field,
         type="quantitative",
         title=None,
-        axis=alt.Axis(format=".0%", tickCount=5, domain=False, ticks=False),
+        axis=base.percents(tickCount=5),
         scale=alt.Scale(
             domain=[alt.ExprRef("low"), alt.ExprRef("high")], nice=False, zero=False, clamp=True
         ),
@@ -142,7 +147,7 @@ def template(name: str) -> base.Spec:
 
 
 def _spans(theme: Theme) -> list[alt.Chart]:
-    from_x = base.utc_x("from")
+    from_x = _x("from")
     frozen = base.data("frozen")
     shade = frozen.mark_rect(color=theme.frozen, opacity=0.12).encode(
         x=from_x, x2="to", y=alt.value(0), y2=alt.value(HEIGHT), tooltip=base.tip("text|State")
@@ -167,7 +172,7 @@ def _spans(theme: Theme) -> list[alt.Chart]:
         base.data("unknown")
         .transform_filter(f"datum.late == {inside}")
         .mark_text(align=align, baseline="top", color=theme.ink2, dx=dx, **halo)
-        .encode(x=from_x, y=alt.value(HEIGHT - 58), text=alt.Text("text", type="nominal"))
+        .encode(x=from_x, y=alt.value(26), text=alt.Text("text", type="nominal"))
         for inside, align, dx in sides
         for halo in base.halos(theme)
     ]
@@ -175,7 +180,7 @@ def _spans(theme: Theme) -> list[alt.Chart]:
 
 
 def _lines(theme: Theme) -> list[alt.Chart]:
-    x, y = base.utc_x(), _y()
+    x, y = _x(), _y()
     levels = base.data("levels")
     rules = [
         levels.transform_filter(f"datum.above == {above}")
@@ -218,7 +223,7 @@ def _lines(theme: Theme) -> list[alt.Chart]:
 
 
 def _marks(theme: Theme) -> list[alt.Chart]:
-    x = base.utc_x()
+    x = _x()
     changes = (
         base.data("changes")
         .mark_point(filled=True, color=theme.ink, size=55, opacity=1)

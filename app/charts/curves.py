@@ -15,7 +15,10 @@ from metrics.survival import Step
 
 HEIGHT = 290
 DASHES = ([1, 0], [6, 3], [1, 3])
-LOG_TICKS_S = (10, 60, 300, 1800, 7200, 28800, 86400, 604800)
+LOG_TICKS_S = (
+    *(10, 30, 60, 120, 300, 600, 1800),
+    *(3600, 7200, 14400, 28800, 86400, 259_200, 604_800),
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Curve:
     censored_us: Sequence[int]
     limit_us: int | None
     within: float | None
+    quantiles: Sequence[tuple[int, int]] = ()
+    """(percent, µs) to mark on the curve."""
 
 
 def drawing(
@@ -35,13 +40,14 @@ def drawing(
     """The curves on a log axis of time, in seconds."""
     look = THEMES[theme]
     styles = list(zip((look.ink, look.ink2, look.rule), range(3), strict=True))
-    lines, cuts, limits, names = [], [], [], []
+    lines, cuts, limits, names, quantiles = [], [], [], [], []
     low_s, high_s = _extent(curves)
     for place, curve in enumerate(curves):
         color, dash = styles[place % 3]
         style = {"color": color, "dash": dash, "curve": curve.label}
         lines.append(style | _point(low_s, 0.0))
         lines += [style | _point(max(s.age_us / US_PER_S, low_s), s.share) for s in curve.steps]
+        lines += [style | _point(_end(curve, high_s), s.share) for s in curve.steps[-1:]]
         cuts += [
             style | _point(max(us / US_PER_S, low_s), _at(curve.steps, us))
             for us in curve.censored_us[:200]
@@ -50,7 +56,19 @@ def drawing(
             at_s, share = curve.limit_us / US_PER_S, _at(curve.steps, curve.limit_us)
             known = curve.within if curve.within is not None else share
             said = f"{format.percent(known)} within {format.duration(curve.limit_us)}"
-            limits.append(style | _point(at_s, share) | {"said": said, "down": 14 + 16 * place})
+            # It stands low beside its limit, where no curve is but one that comes too early.
+            limits.append(
+                style
+                | _point(at_s, share)
+                | {"said": said, "foot": (12 + 18 * place) / HEIGHT}
+                | {"named": f"{curve.label}: {said}" if len(curves) > 1 else said}
+            )
+        quantiles += [
+            style
+            | _point(us / US_PER_S, percent / 100)
+            | {"text": f"p{percent} {format.duration(us)}"}
+            for percent, us in curve.quantiles
+        ]
         if len(curves) > 1 and curve.steps:
             at, share = _middle(curve.steps, 0.55 - 0.2 * place)
             names.append(style | _point(max(at / US_PER_S, low_s), share))
@@ -61,6 +79,7 @@ def drawing(
             "cuts": cuts,
             "limits": limits,
             "names": names,
+            "quantiles": quantiles,
             "target": []
             if target is None
             else [{"share": float(target), "text": f"target {format.percent(target, 0)}"}],
@@ -77,6 +96,13 @@ def _extent(curves: Sequence[Curve]) -> tuple[float, float]:
     ages += [c.limit_us / US_PER_S for c in curves if c.limit_us]
     low = min((age for age in ages if age > 0), default=1.0)
     return max(1.0, low * 0.8), max(60.0, max(ages, default=60.0)) * 1.15
+
+
+def _end(curve: Curve, high_s: float) -> float:
+    """How far the share after the last step is known: for ever, where none is left."""
+    if curve.steps[-1].share >= 1 or not curve.censored_us:
+        return high_s
+    return max(curve.steps[-1].age_us, *curve.censored_us) / US_PER_S
 
 
 def _point(at_s: float, share: float) -> dict[str, object]:
@@ -132,14 +158,13 @@ def _y(field: str = "share") -> alt.Y:
         field,
         type="quantitative",
         title=None,
-        axis=alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], domain=False, ticks=False),
+        axis=base.percents(values=[0, 0.25, 0.5, 0.75, 1]),
         scale=alt.Scale(domain=[0, 1]),
     )
 
 
 def _layers(theme: Theme) -> list[alt.Chart]:
     x, y = _x(), _y()
-    text = alt.Text("said", type="nominal")
     target = base.data("target")
     rule = target.mark_rule(color=theme.ink2, strokeDash=[1, 3]).encode(y=y)
     rule_text = target.mark_text(align="left", dx=4, dy=-7, color=theme.ink2).encode(
@@ -168,15 +193,15 @@ def _layers(theme: Theme) -> list[alt.Chart]:
     rings = limits.mark_point(
         filled=True, fill=theme.background, size=70, strokeWidth=2, opacity=1
     ).encode(x=x, y=y, stroke=alt.Stroke("color", type="nominal", scale=None, legend=None))
-    right = alt.ExprRef("datum.s > sqrt(low * high) ? 'right' : 'left'")
+    is_late = "log(datum.s / low) > 0.65 * log(high / low)"
     said = [
         limits.mark_text(
-            align=right,
-            dx=alt.ExprRef("datum.s > sqrt(low * high) ? -10 : 10"),
-            dy=alt.ExprRef("datum.down"),
+            align=alt.ExprRef(f"{is_late} ? 'right' : 'left'"),
+            dx=alt.ExprRef(f"{is_late} ? -8 : 8"),
+            text=base.narrow("datum.said", "datum.named"),
             fontWeight="bold",
             **halo,
-        ).encode(x=x, y=y, text=text, **({} if halo else {"color": base.color_of()}))
+        ).encode(x=x, y=_y("foot"), **({} if halo else {"color": base.color_of()}))
         for halo in base.halos(theme)
     ]
     names = [
@@ -190,4 +215,20 @@ def _layers(theme: Theme) -> list[alt.Chart]:
         )
         for halo in base.halos(theme)
     ]
-    return [rule, rule_text, edges, *lines, cuts, rings, *names, *said]
+    return [rule, rule_text, edges, *lines, cuts, rings, *_quantiles(theme), *names, *said]
+
+
+def _quantiles(theme: Theme) -> list[alt.Chart]:
+    """Dots on the curve, named to its right, where a curve that rises leaves room."""
+    found = base.data("quantiles")
+    x, y = _x(), _y()
+    dots = found.mark_point(filled=True, size=50, opacity=1).encode(
+        x=x, y=y, color=base.color_of(), tooltip=base.tip("text|Quantile", "curve|Of")
+    )
+    named = [
+        found.mark_text(
+            align="left", dx=7, dy=9, fontSize=base.narrow(0, 12), color=theme.ink, **halo
+        ).encode(x=x, y=y, text=alt.Text("text", type="nominal"))
+        for halo in base.halos(theme)
+    ]
+    return [dots, *named]

@@ -119,7 +119,8 @@ def _names(curve: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
         points = list(curve) if is_left else list(reversed(curve))
         lowest = min(points, key=lambda point: point[kind])
         at = next((point for point in points if point[kind] <= share * top), lowest)
-        found.append({"s": at["s"], "share": at[kind], "name": name, "kind": kind})
+        place = {"s": at["s"], "share": at[kind], "at_edge": at is curve[0]}
+        found.append(place | {"name": name, "kind": kind})
     return found
 
 
@@ -159,7 +160,7 @@ def _y(field: str) -> alt.Y:
         field,
         type="quantitative",
         title=None,
-        axis=alt.Axis(format="~%", tickCount=5, domain=False, ticks=False),
+        axis=base.percents("~%", tickCount=5),
         scale=alt.Scale(domain=[0, alt.ExprRef("top")], nice=False),
     )
 
@@ -178,8 +179,8 @@ def _behind(theme: Theme) -> list[alt.Chart]:
         .encode(x=_x("middle"), y=alt.value(4), text=text),
         levels.mark_rule(color=theme.ink2, strokeDash=[4, 3]).encode(y=_y("share")),
         *(
-            levels.mark_text(align="left", dx=4, dy=9, **({"color": theme.ink2} | halo)).encode(
-                x=alt.value(0), y=_y("share"), text=text
+            levels.mark_text(dy=10, **({"color": theme.ink2} | halo)).encode(
+                x=alt.value(alt.ExprRef("width / 2")), y=_y("share"), text=text
             )
             for halo in base.halos(theme)
         ),
@@ -219,11 +220,15 @@ def _curves(theme: Theme) -> list[alt.Chart]:
 
 
 _PLACES: dict[str, dict[str, Any]] = {
-    "saving": {"align": "left", "dx": 8, "dy": -2},
+    "saving": {
+        "align": alt.ExprRef("datum.at_edge ? 'left' : 'right'"),
+        "dx": alt.ExprRef("datum.at_edge ? 8 : -6"),
+        "dy": alt.ExprRef("datum.at_edge ? -4 : 9"),
+    },
     "again": {"align": "right", "dx": -8, "dy": 9},
     "all": {"align": "left", "dx": 8, "dy": -6},
 }
-"""Where the name of a curve stands, so that curves which lie close do not share a place."""
+"""Where the name of a curve stands: curves that lie close share no place, and none is cut off."""
 
 
 def _colors(theme: Theme) -> dict[str, str]:

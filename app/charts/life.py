@@ -13,7 +13,7 @@ from app.palette import BY_ID, CAUSE_LABELS, COMPONENT_LABELS, ORDER, THEMES, Th
 from metrics.conventions import HOUR_US, US_PER_S
 
 LANES = ("Attempt", "Progress", "Work done again", "Windows and phases")
-LANE_PX = (38, 66, 38, 38)
+LANE_PX = (46, 66, 38, 38)
 BAR_PX = (16, 30, 14, 14)
 """Heights of the lanes and of their bars in pixels; numbers of restarts stand above Progress."""
 BARS_PX = 150
@@ -55,6 +55,9 @@ class Life:
     bins: Sequence[tuple[int, str, bool, int]]
     bin_us: int
     title: str
+    is_instrumented: bool = True
+    """Whether step records say what it did while it ran."""
+    is_over: bool = False
 
 
 def only(life: Life, category: str) -> Life:
@@ -95,7 +98,7 @@ def drawing(life: Life, theme: str) -> base.Drawing:
         template(theme),
         {
             "attempts": _attempts(life, look, span),
-            "progress": [_box(life.start_us, life.end_us, "useful", look, "Steps", "")],
+            "progress": [_progress(life, look)],
             "stretches": _stretches(life, look, span),
             "again": [_box_of(s, look) for s in life.again],
             "windows": _windows(life, look),
@@ -103,7 +106,7 @@ def drawing(life: Life, theme: str) -> base.Drawing:
             "bins": bars,
             "levels": _levels(life, top_us, tops[-1] + 30),
             "lanes": _lanes(life, tops),
-            "now": [{"at": base.ms(life.now_us)}],
+            "now": [{"at": base.ms(life.now_us), "text": "end" if life.is_over else "now"}],
             "extent": [{"at": base.ms(life.start_us), "to": base.ms(end_us)}],
         },
         tops[-1] + 30 + BARS_PX,
@@ -132,6 +135,14 @@ def _box(
         "exact": format.duration(end_us - start_us),
         "when": format.moment(start_us),
     }
+
+
+def _progress(life: Life, theme: Theme) -> dict[str, Any]:
+    if life.is_instrumented:
+        return _box(life.start_us, life.end_us, "useful", theme, "Steps", "") | {"kind": "solid"}
+    what = BY_ID["uninstrumented"].label
+    box = _box(life.start_us, life.end_us, "uninstrumented", theme, what, "")
+    return box | {"kind": "hollow"}
 
 
 def _box_of(s: Stretch, theme: Theme) -> dict[str, Any]:
@@ -256,7 +267,12 @@ def template(name: str) -> base.Spec:
     now = (
         base.data("now")
         .mark_rule(color=theme.ink2, strokeDash=[2, 2])
-        .encode(x=_x(), y=alt.value(0), y2=alt.value(tops[-1] + 30 + BARS_PX))
+        .encode(x=_x(), y=alt.value(18), y2=alt.value(tops[-1] + 30 + BARS_PX))
+    )
+    now_text = (
+        base.data("now")
+        .mark_text(align="right", baseline="top", dx=2, color=theme.ink2)
+        .encode(x=_x(), y=alt.value(2), text=alt.Text("text", type="nominal"))
     )
     levels = [
         base.data("levels")
@@ -268,7 +284,16 @@ def template(name: str) -> base.Spec:
     ]
     return base.build(
         theme,
-        [extent, *levels, *_bands(theme, tops), *_restarts(theme, tops), *_bars(theme), now, lanes],
+        [
+            extent,
+            *levels,
+            *_bands(theme, tops),
+            *_restarts(theme, tops),
+            *_bars(theme),
+            now,
+            now_text,
+            lanes,
+        ],
         {},
     )
 
@@ -310,7 +335,12 @@ def _bands(theme: Theme, tops: list[int]) -> list[alt.Chart]:
     return [
         attempts,
         numbers,
-        _lane("progress", tops[2] - 4 - BAR_PX[1], BAR_PX[1]),
+        *(
+            _lane(
+                "progress", tops[2] - 4 - BAR_PX[1], BAR_PX[1], fillOpacity=opacity
+            ).transform_filter(f"datum.kind == '{kind}'")
+            for kind, opacity in (("solid", 1), ("hollow", theme.hollow))
+        ),
         _lane("stretches", tops[2] - 4 - BAR_PX[1], BAR_PX[1]),
         _lane("again", tops[3] - 4 - BAR_PX[2], BAR_PX[2], fillOpacity=theme.hollow),
         _lane("windows", tops[4] - 4 - BAR_PX[3], BAR_PX[3]).transform_filter(

@@ -1,7 +1,7 @@
 """Restarts in phases: many stacked in a row each, or one with a row a phase. 0 is the detection."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -40,7 +40,7 @@ def zoomed(restart: Restart, theme: str, limit_us: int, title: str) -> base.Draw
     """A row a phase, each where it lay."""
     after_us = max(limit_us * 3 // 2, restart.age_us)
     before_us = min(max(1, restart.parts.get("detect") or 0), after_us // 2)
-    bars, labels, at_us = [], [], 0
+    bars, labels, notes, at_us = [], [], [], 0
     rows = [("rework", restart.again_us), *((p, restart.parts.get(p)) for p in PHASES)]
     color = THEMES[theme].category("restart")
     for row, (phase, us) in enumerate(rows, 1):
@@ -50,13 +50,14 @@ def zoomed(restart: Restart, theme: str, limit_us: int, title: str) -> base.Draw
             continue
         if phase == "rework":
             # It was lost before, over a time of its own: hours beside minutes would hide those.
-            bars.append(_bar(row, -before_us, -before_us, phase, us, color))
+            notes.append({"row": row, "x": 0.0, "text": "‹ steps lost before it, not to scale"})
         elif phase == "detect":
             bars.append(_bar(row, -min(us, before_us), 0, phase, us, color))
         else:
             bars.append(_bar(row, at_us, at_us + us, phase, us, color))
             at_us += us
-    return _drawn(bars, labels, theme, limit_us, before_us, after_us, title, legend=False)
+    made = _drawn(bars, labels, theme, limit_us, before_us, after_us, title, legend=False)
+    return replace(made, datasets=dict(made.datasets) | {"notes": notes})
 
 
 def _stack(row: int, r: Restart, theme: str, before_us: int, after_us: int) -> list[dict[str, Any]]:
@@ -126,6 +127,7 @@ def _drawn(
                 {"x": limit, "text": f"limit {format.duration(limit_us)}", "dash": 1},
             ],
             "keys": keys if legend else [],
+            "notes": [],
         },
         rows * base.ROW,
         f"{title}: {format.plural(len(labels), 'row')}{said}.",
@@ -186,6 +188,12 @@ def template(name: str) -> base.Spec:
         .encode(x=edge_x, y=alt.value(4), text=alt.Text("text", type="nominal"))
         for dash, align, dx in sides
     ]
+    notes = [
+        base.data("notes")
+        .mark_text(align="left", dx=6, yOffset=base.narrow(25, base.ROW // 2), **halo)
+        .encode(x=edge_x, y=base.row_y(), text=alt.Text("text", type="nominal"))
+        for halo in base.halos(theme)
+    ]
     value_x = alt.ExprRef("width")
     return base.build(
         theme,
@@ -193,7 +201,8 @@ def template(name: str) -> base.Spec:
             bars,
             *rules,
             *edge_text,
-            *base.row_text("labels", "label", 2, "left", theme),
+            *notes,
+            *base.row_text("labels", "label", 2, "left", theme, on_lines=True),
             *base.row_text("labels", "value", value_x, "right", theme),
         ],
         {"rows": 1, "low": -1, "high": 10},

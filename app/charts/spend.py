@@ -80,7 +80,8 @@ def _heading(unit: str) -> str:
 
 
 def _value(amount: int, spent: Spent) -> str:
-    return format.amount(amount, spent.unit).removesuffix(" GPU-h").removesuffix(" h")
+    said = format.amount(amount, spent.unit).removesuffix(" GPU-h").removesuffix(" h")
+    return "< 0.1" if amount > 0 and said == "0.0" else said
 
 
 def _share(amount: int, spent: Spent) -> str:

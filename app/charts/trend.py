@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import altair as alt
 
@@ -11,6 +12,7 @@ from app.charts import base
 from app.palette import THEMES
 
 HEIGHT = 200
+TEXT_PX = 15  # from a dot to the middle of its text, and from one text to the next
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ def drawing(series: Sequence[Series], limit_us: int | None, theme: str, title: s
     colors = (look.ink, look.ink2, look.rule)
     longest = max([1, limit_us or 0, *(us or 0 for s in series for _, us in s.points)])
     unit_us, unit = format.unit_for(longest)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "at": base.ms(at_us),
             "value": us / unit_us,
@@ -40,11 +42,8 @@ def drawing(series: Sequence[Series], limit_us: int | None, theme: str, title: s
         for at_us, us in s.points
         if us is not None
     ]
-    lasts = [
-        max((r for r in rows if r["series"] == s.label), key=lambda r: int(str(r["at"])))
-        for s in series
-        if any(r["series"] == s.label for r in rows)
-    ]
+    top = 1.2 * longest / unit_us
+    lasts = _apart([last for s in series if (last := _last(rows, s.label))], top)
     limits = []
     if limit_us:
         limits = [{"value": limit_us / unit_us, "text": f"limit {format.duration(limit_us)}"}]
@@ -54,15 +53,37 @@ def drawing(series: Sequence[Series], limit_us: int | None, theme: str, title: s
         {"points": rows, "lasts": lasts, "limits": limits},
         HEIGHT,
         f"{title}, by week: {ends or 'nothing known'}.",
-        {"top": 1.1 * longest / unit_us, "unit": unit},
+        {"top": top, "unit": unit, "weeks": sorted({r["at"] for r in rows})},
     )
+
+
+def _last(rows: Sequence[dict[str, Any]], label: str) -> dict[str, Any] | None:
+    own = [row for row in rows if row["series"] == label]
+    return max(own, key=lambda row: row["at"], default=None)
+
+
+def _apart(lasts: list[dict[str, Any]], top: float) -> list[dict[str, Any]]:
+    """The texts over the last dots, a line of text apart where the dots lie closer."""
+    px, free = top / HEIGHT, 0.0
+    found = []
+    for row in sorted(lasts, key=lambda row: row["value"]):
+        place = max(row["value"] + TEXT_PX * px, free)
+        found.append(row | {"place": place, "both": f"{row['series']} {row['said']}"})
+        free = place + TEXT_PX * px
+    return found
 
 
 @cache
 def template(name: str) -> base.Spec:
     """The chart of a theme without data, built once."""
     theme = THEMES[name]
-    x = base.utc_x()
+    x = alt.X(
+        "at",
+        type="temporal",
+        axis=alt.Axis(format="%-d %b", values=alt.ExprRef("weeks"), grid=False, title=None,
+                      labelOverlap=True),
+        scale=alt.Scale(type="utc", nice=False),
+    )  # fmt: skip
     y = alt.Y(
         "value",
         type="quantitative",
@@ -91,16 +112,15 @@ def template(name: str) -> base.Spec:
             ),
             *(
                 base.data("lasts")
-                .transform_calculate(both="datum.series + ' ' + datum.said")
-                .mark_text(align="right", dy=-12, fontWeight="bold", **halo)
+                .mark_text(align="right", fontWeight="bold", **halo)
                 .encode(
                     x=x,
-                    y=y,
+                    y=alt.Y("place", type="quantitative"),
                     text=alt.Text("both", type="nominal"),
                     **({} if halo else {"color": base.color_of()}),
                 )
                 for halo in base.halos(theme)
             ),
         ],
-        {"top": 1, "unit": "min"},
+        {"top": 1, "unit": "min", "weeks": []},
     )

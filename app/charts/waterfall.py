@@ -237,9 +237,16 @@ def template(name: str) -> base.Spec:
     ]
     marks = base.data("marks")
     mark_x = base.share_x("x", LEFT, RIGHT)
-    ticks = marks.mark_tick(
-        orient="vertical", color=theme.ink, thickness=2.5, size=24, yOffset=base.narrow(23, 16)
-    ).encode(x=mark_x, y=base.row_y())
+    ticks = [
+        marks.mark_tick(
+            orient="vertical",
+            color=color,
+            thickness=thickness,
+            size=base.narrow(18, 24),
+            yOffset=base.narrow(26, 16),
+        ).encode(x=mark_x, y=base.row_y())
+        for color, thickness in ((theme.background, 6), (theme.ink, 2.5))
+    ]
     dashes = (
         marks.transform_filter("datum.row > 0")
         .mark_rule(color=theme.ink, strokeDash=[4, 3], y2Offset=base.narrow(30, 30))
@@ -277,13 +284,15 @@ def template(name: str) -> base.Spec:
             links,
             *bars,
             dashes,
-            ticks,
+            *ticks,
             target,
             over,
             notes,
             *base.row_text("labels", "label", 2, "left", theme),
-            *base.row_text("labels", "value", value_x, "right", theme),
-            *base.row_text("labels", "share", share_x, "right", theme, color=theme.ink2),
+            *base.row_text("labels", "value", value_x, "right", theme, on_lines=True),
+            *base.row_text(
+                "labels", "share", share_x, "right", theme, color=theme.ink2, on_lines=True
+            ),
         ],
         {"rows": 1},
     )

@@ -5,12 +5,12 @@ from typing import Any
 from answers.mart import Mart
 
 
-def rollouts(mart: Mart, from_us: int) -> list[dict[str, Any]]:
-    """Changes that were let through since a moment, with what each was in words."""
+def rollouts(mart: Mart, from_us: int, to_us: int) -> list[dict[str, Any]]:
+    """Changes that were let through between two moments, with what each was in words."""
     rows = mart.rows(
         "select id, change, scope, started_us, ended_us, coalesce(len(nodes), 0) as nodes"
-        " from rollouts where started_us >= ? order by started_us",
-        [from_us],
+        " from rollouts where started_us >= ? and started_us <= ? order by started_us",
+        [from_us, to_us],
     )
     for row in rows:
         where = f", {row['nodes']} nodes" if row["nodes"] else ""

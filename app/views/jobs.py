@@ -17,6 +17,9 @@ from metrics.conventions import DAY_US, HOUR_US
 from metrics.errors import UsageError
 from metrics.scope import Scope
 
+ENDED = ("completed", "failed", "cancelled", "silent")
+"""States of a job that does not go on."""
+
 LIFE_BINS = 56
 STEP_BINS = 400
 
@@ -121,7 +124,9 @@ def life(
 ) -> Life | None:
     """The job's life, or its last days, in small frames; None where it has no wall-clock."""
     (row,) = mart.rows(
-        "select wall_start_us as start_us, wall_end_us as end_us from jobs where job = ?", [job]
+        "select wall_start_us as start_us, wall_end_us as end_us, instrumented, state from jobs"
+        " where job = ?",
+        [job],
     )
     if row["start_us"] is None or row["end_us"] <= row["start_us"]:
         return None
@@ -141,6 +146,8 @@ def life(
         _bins(mart, job, start_us, bin_us),
         bin_us,
         job,
+        row["instrumented"],
+        row["state"] in ENDED,
     )
     return since(whole, start_us)
 

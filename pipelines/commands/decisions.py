@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from typing import Annotated, Any
 
 import typer
@@ -350,6 +351,9 @@ def journal(
         int | None, typer.Option("--revoke", help="Undo this entry from now on.")
     ] = None,
     note: Annotated[str | None, typer.Option("--note", help="Note something for others.")] = None,
+    week: Annotated[
+        str | None, typer.Option("--week", help="The week that a note is kept with: 2026-W44.")
+    ] = None,
     scope: ScopeOption = "fleet",
     who: Annotated[str, typer.Option("--who", help="Who writes the entry.")] = "",
     why: Annotated[str, typer.Option("--why", help="Why, for those who read it later.")] = "",
@@ -361,12 +365,22 @@ def journal(
     asked = [option for option in (approve, revoke, note) if option is not None]
     if len(asked) > 1:
         raise UsageError("say one of --approve, --revoke and --note")
+    if week is not None and note is None:
+        raise UsageError("--week: only a note is kept with a week; say --note too")
     if note is not None:
-        _write(site, Kind.NOTE, who, note, scope, {})
+        _write(site, Kind.NOTE, who, note, scope, {} if week is None else {"week": _week(week)})
     elif approve is not None or revoke is not None:
         _answer(site, Kind.REVOKE if approve is None else Kind.APPROVE, asked[0], who, why)
     else:
         _print_journal(site, how)
+
+
+def _week(text: str) -> str:
+    try:
+        date.fromisoformat(f"{text}-1")
+    except ValueError:
+        raise UsageError(f"--week {text}: no week; say it like 2026-W44") from None
+    return text
 
 
 def _answer(site: Home, kind: Kind, of: Any, who: str, why: str) -> None:

@@ -95,7 +95,7 @@ def test_a_budget_with_enough_left_allows(free: Home) -> None:
     found = ask(free, hours=100)
     # 100 h of 8 GPUs, 80 GPU-h allowed, 8 lost to startup: 90 % left.
     assert found["decision"] == "allow"
-    assert "90% of its budget" in found["explanation"]
+    assert "90 % of its budget" in found["explanation"]
     assert found["blocking"] == []
     assert any("unproven" in warning for warning in found["warnings"])
 

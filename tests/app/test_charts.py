@@ -1,5 +1,6 @@
 """Every template compiles, in both themes, with data and without; what is drawn adds up."""
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
@@ -193,3 +194,82 @@ def test_a_gang_s_bar_is_filled_as_far_as_it_is_gathered() -> None:
         "none of 64",
         "16 of 8",
     ]
+
+
+def test_the_last_numbers_of_a_trend_stand_a_line_of_text_apart() -> None:
+    minute = 60 * 10**6
+    series = [trend.Series("p50", [(NOW, 5 * minute)]), trend.Series("p90", [(NOW, 7 * minute)])]
+    drawing = trend.drawing(series, 70 * minute, "light", "Time to restart")
+    low, high = (row["place"] for row in drawing.datasets["lasts"])
+    # 12 px are a line of text; the chart's height shows `top` minutes.
+    assert (high - low) * trend.HEIGHT / drawing.params["top"] >= 12
+    assert high <= drawing.params["top"]
+
+
+def test_a_trend_has_a_tick_for_each_week_and_no_other() -> None:
+    week = 168 * H
+    series = [trend.Series("p50", [(NOW + n * week, H) for n in range(3)])]
+    drawing = trend.drawing(series, None, "light", "Waits")
+    assert drawing.params["weeks"] == [(NOW + n * week) // 1000 for n in range(3)]
+
+
+def test_the_quantiles_of_a_curve_lie_on_it() -> None:
+    minute = 60 * 10**6
+    steps = curve([Span(n * minute, False) for n in range(1, 11)])
+    one = curves.Curve("a tier", steps, [], None, None, [(50, 5 * minute), (90, 9 * minute)])
+    drawing = curves.drawing([one], "light", "Waits", None)
+    assert [(q["s"], q["share"], q["text"]) for q in drawing.datasets["quantiles"]] == [
+        (300, 0.5, "p50 5 min"),
+        (540, 0.9, "p90 9 min"),
+    ]
+
+
+def test_a_curve_whose_spans_all_ended_goes_on_to_the_edge() -> None:
+    minute = 60 * 10**6
+    ended = curves.Curve("all", curve([Span(minute, False)]), [], 600 * 10**6, 1.0)
+    last = curves.drawing([ended], "light", "Waits", None)
+    assert last.datasets["lines"][-1]["s"] == last.params["high"]
+    spans = [Span(minute, False), Span(3 * minute, True)]
+    waits = curves.Curve("some", curve(spans), [3 * minute], 600 * 10**6, 0.5)
+    open_ = curves.drawing([waits], "light", "Waits", None)
+    assert open_.datasets["lines"][-1]["s"] == 180
+
+
+def test_a_life_without_step_records_is_not_drawn_as_steps() -> None:
+    nothing = life.Life(
+        NOW, NOW + H, NOW + H, [(0, NOW, NOW + H)], [], [], [], [], [], H, "a job", False
+    )
+    (ran,) = life.drawing(nothing, "light").datasets["progress"]
+    assert (ran["what"], ran["kind"]) == ("Not instrumented", "hollow")
+
+
+def test_an_amount_that_rounds_to_nothing_is_not_printed_as_nothing() -> None:
+    spent = spend.Spent([spend.Spender("a", "a", H // 50, "#123456")], "us", H, "of waiting")
+    labels = spend.drawing(spent, "light", "Waits").datasets["labels"]
+    assert labels[1]["value"] == "< 0.1"
+
+
+def test_a_rework_that_is_not_to_scale_is_said_to_be_so() -> None:
+    notes = DRAWINGS["one restart"]("light").datasets["notes"]
+    assert [note["row"] for note in notes] == [1]
+    nothing = phases.Restart("a job", {"detect": H}, H, "open")
+    assert phases.zoomed(nothing, "light", 600 * 10**6, "Restart").datasets["notes"] == []
+
+
+TICKS = {
+    "a month by its days": (30 * 24 * 3600, r"\d+ [A-Z][a-z]{2}"),
+    "a night by its hours": (6 * 3600, r"\d\d:00|\d+ [A-Z][a-z]{2}( \d\d:00)?"),
+}
+
+
+@pytest.mark.parametrize(("seconds", "form"), TICKS.values(), ids=TICKS)
+def test_no_two_ticks_of_an_axis_of_time_say_the_same(seconds: int, form: str) -> None:
+    end = NOW + seconds * 10**6
+    drawing = life.drawing(
+        life.Life(NOW, end, end, [(0, NOW, end)], [], [], [], [], [], H, "a job"), "light"
+    )
+    spec = drawing.filled() | {"datasets": {k: list(v) for k, v in drawing.datasets.items()}}
+    texts = re.findall(r">([^<>]+)</text>", vl_convert.vegalite_to_svg(spec))
+    ticks = [text for text in texts if re.fullmatch(form, text)]
+    assert len(ticks) >= 3
+    assert len(set(ticks)) == len(ticks)

@@ -54,3 +54,19 @@ def test_gpu_hours_have_their_unit() -> None:
     assert format.gpu_hours(59_720 * HOUR_US) == "59,720 GPU-h"
     assert format.gpu_hours(1_240_000 * HOUR_US) == "1.24 M GPU-h"
     assert format.gpu_hours(-HOUR_US // 2) == "−0.5 GPU-h"
+
+
+@pytest.mark.parametrize(
+    ("column", "is_numbers"),
+    [
+        (["−7.3 %", "< 0.1 %", "unknown"], True),
+        (["59,720 GPU-h", "0 GPU-h"], True),
+        (["$119,440", "9 min 18 s", "> 4 h"], True),
+        (["best effort", "no limit"], False),
+        (["Sat 31 Oct 14:00 UTC"], False),
+        (["90 %", "t0079"], False),
+        ([], False),
+    ],
+)
+def test_a_column_of_numbers_is_known_by_its_cells(column: list[str], is_numbers: bool) -> None:
+    assert format.are_numbers(column) is is_numbers

@@ -3,19 +3,25 @@
 import hashlib
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import harness
 import pytest
-from pages import AS_OF, Opener, said
+import typer
+from pages import AS_OF, ROOT, Opener, said
 from streamlit.testing.v1 import AppTest
 
 from answers import questions
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
+from app.views import cluster
+from metrics.errors import UsageError
 from metrics.rulings import Kind
+from metrics.scope import Scope
 from pipelines.cli import app as command_line
 from pipelines.publish import publish
 
@@ -269,7 +275,7 @@ def test_the_waiting_page_says_why_what_is_gathered_and_what_was_broken(
     assert "[small](/job?job=small)" in told
     assert "Attempt 0: reclaimed without a signal" in told
     assert "were lent to work that is not preemptible" in told
-    counts = next(frame.value for frame in run.dataframe if "Contract" in frame.value)
+    counts = next(table.value for table in run.table if "Contract" in table.value)
     assert (
         dict(zip(counts["Contract"], counts["Broken"], strict=True))["A preemption is signalled"]
         == "1"
@@ -290,6 +296,25 @@ def given_a_token(home: Path, role: str) -> str:
     known = [{"holder": "ada", "role": role, "sha256": hashlib.sha256(b"secret").hexdigest()}]
     (home / "tokens.json").write_text(json.dumps(known), encoding="utf-8")
     return "secret"
+
+
+def test_the_command_that_a_page_shows_keeps_a_note_with_the_same_week(
+    open_page: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    monkeypatch.setenv("HEADWAY_TOKEN", given_a_token(home, "researcher"))
+    run = open_page("review", home=home, week="2026-W44")
+    (said,) = (code.value for code in run.code if "--note" in code.value)
+    run_command(*shlex.split(said)[1:], "--home", str(home))
+    (entry,) = Journal(Home.at(home)).entries()
+    assert (entry.kind, entry.who, entry.body["week"]) == (Kind.NOTE, "ada", "2026-W44")
+
+
+@pytest.mark.parametrize("words", [("--note", "x", "--week", "2026-W99"), ("--week", "2026-W44")])
+def test_a_note_is_kept_with_a_week_that_there_is(tmp_path: Path, words: tuple[str, ...]) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    with pytest.raises(UsageError, match="--week"):
+        run_command("journal", *words, "--who", "ada", "--home", str(home))
 
 
 def entered(run: AppTest, why: str) -> AppTest:
@@ -359,12 +384,77 @@ def test_checkpoints_tell_the_proof_of_each_run_and_what_the_storage_cost(
     assert list(proof["Proven"]) == ["0 of 2", "1 of 1"]
     assert list(proof["Tests"]) == ["0 passed, 0 failed", "1 passed, 0 failed"]
     # What a save cost is not on record, so no interval can be advised.
-    assert list(proof["advised"]) == ["unknown", "unknown"]
-    assert list(saves["measured"]) == ["4 h", "unknown"]
+    assert list(proof["Advised"]) == ["unknown", "unknown"]
+    assert list(saves["Measured"]) == ["4 h", "unknown"]
     assert list(failures["What"]) == ["interruption"]
     assert list(failures["Lost"]) == ["6 h"]
     assert list(failures["Promise"]) == ["broken, not mended"]
     assert list(tests["Result"]) == ["pass"]
+
+
+def test_a_job_that_waits_is_told_why_and_not_that_it_lacks_steps(open_page: Opener) -> None:
+    run = open_page("job", as_of=AS_OF, job="16")
+    assert not run.exception
+    told = said(run)
+    assert "It has not run yet" in told
+    assert "is still waiting after" in told
+    assert "no step records" not in told
+
+
+def test_an_unknown_job_s_page_says_of_when_its_data_are(open_page: Opener) -> None:
+    assert "Data as of" in said(open_page("job", as_of=AS_OF, job="three-week"))
+
+
+def test_a_mart_of_an_older_headway_is_a_page_that_says_what_to_run(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    (file,) = (home / "mart").glob("*.duckdb")
+    with duckdb.connect(file) as con:
+        con.execute("drop table if exists queue_waits")
+        con.execute("drop view if exists queue_waits")
+    run = open_page("job", home=home, job="first")
+    assert not run.exception
+    assert "the published numbers lack what this Headway reads" in said(run)
+    assert "`headway refresh`" in said(run)
+
+
+def test_the_fleet_is_one_click_from_an_address_that_is_wrong(open_page: Opener) -> None:
+    # The page of the fleet has no name in the address: /home would not be found.
+    assert "[Start from the whole fleet](/)" in said(open_page("job", scope="nonsense"))
+
+
+def test_every_command_that_a_page_names_is_one(subtests: pytest.Subtests) -> None:
+    sources = "\n".join(path.read_text() for path in (ROOT / "app").rglob("*.py"))
+    named = set(re.findall(r"[`\"]headway ([a-z-]+)", sources))
+    assert {"refresh", "preview", "journal"} <= named
+    known = set(typer.main.get_command(command_line).commands)  # type: ignore[attr-defined]
+    for name in named:
+        with subtests.test(name):
+            assert name in known
+
+
+def test_the_record_says_why_in_whole_sentences(open_page: Opener, tmp_path: Path) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    long = "because " * 60 + "of the drill"
+    Journal(Home.at(home)).append(Kind.FREEZE, "ada", long, Scope(), {"until_us": None})
+    for page in ("home", "decisions"):
+        (record,) = (t.value for t in open_page(page, home=home).table if "Why" in t.value)
+        assert long in list(record["Why"])
+
+
+def test_a_moment_of_the_past_shows_no_change_that_came_after_it(tmp_path: Path) -> None:
+    at = harness.RECENT_US
+    begun = {"event": "change_started", "change": "firmware", "scope": "fleet"}
+    lifecycle = [
+        *one_job("first"),
+        begun | {"ts_us": at + 60 * S, "id": "early"},
+        begun | {"ts_us": at + 7200 * S, "id": "late"},
+    ]
+    home = Home.at(ingest(tmp_path, lifecycle, []))
+    with open_mart(home) as mart:
+        found = cluster.rollouts(mart, at, at + 3600 * S)
+    assert [row["id"] for row in found] == ["early"]
 
 
 def test_capacity_tells_what_was_pulled_from_prometheus(open_page: Opener, tmp_path: Path) -> None:

@@ -30,6 +30,12 @@ def test_a_review_is_one_html_file_and_markdown_with_its_charts(
     for chart in re.findall(r"\]\(([^)]+\.svg)\)", markdown):
         assert (tmp_path / chart).exists()
     assert "| Goodput | 90 % |" in markdown
+    assert "Hollow: work done again. Tick: last week." in html
+    # Both carry the font that they name: no reader's machine has to have it.
+    charts = [(tmp_path / name).read_text() for name in re.findall(r"\]\(([^)]+)\)", markdown)]
+    for text in (html, *charts):
+        assert text.count("@font-face") == text.count("data:font/woff2;base64,") == 1
+        assert 'font-family="Source Sans, sans-serif"' in text
     assert "## Waits and contracts" in markdown
     # Of the run of three weeks: preempted in that month's second week, and never told of it.
     assert "A preemption is signalled" in markdown

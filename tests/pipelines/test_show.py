@@ -16,6 +16,7 @@ from pipelines.show import (
     percent,
     print_json,
     print_rows,
+    print_table,
     reached,
 )
 
@@ -170,3 +171,17 @@ def test_integers_past_64_bits_survive_csv(capsys: pytest.CaptureFixture[str]) -
 
 def test_an_answer_without_rows_still_has_its_columns(capfdbinary: Any) -> None:
     assert printed_parquet([], capfdbinary).column_names == list(COLUMNS)
+
+
+@pytest.mark.parametrize("width", [60, 44])
+def test_in_a_narrow_terminal_no_word_and_no_number_is_broken(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = [["three-weeks", "a node went down", "20 m 00 s"], ["other", "preempted", "1 h 15 m"]]
+    print_table("Restarts", ["job of the fleet", "why it stopped", ">took so long"], rows * 3)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= width for line in lines)
+    said = "\n".join(lines)
+    assert said.count("three-weeks") == said.count("20 m 00 s") == said.count("1 h 15 m") == 3
+    assert said.count("preempted") == 3
