@@ -39,7 +39,7 @@ time. Times are integer microseconds since 1970-01-01 UTC, lengths integer micro
 | ledger.parquet | job, hour, category, component, cause | `us` of the job's wall-clock |
 | restarts.parquet | a restart of a job | as `headway restarts` prints them |
 | queue.parquet | a job | when submitted and started, `wait_us`; `censored`: not started |
-| waits.parquet | a turn of a job's wait | what it waited for: `part`, and `reason` where it is pending |
+| waits.parquet | a turn of a job's wait | what it waits for: `part`, and `reason` where pending |
 | waiting.parquet | a job that waits at the end | since when and why, and what is gathered for it |
 | contracts.parquet | an occasion of a contract | `kept`: null where no record can tell |
 | breaches.parquet | a promise not kept | kind, `at_us`, what was promised and what was given |

@@ -4,12 +4,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import fleet
 import harness
 import pytest
 from fleet import HOUR_US, at
 
 from answers import shares
+from answers.mart import current
+from metrics.errors import HeadwayError
 from metrics.policy import Policy
 
 POLICY = harness.POLICY.model_copy(update={"shares": {"a": 8}})
@@ -89,3 +92,16 @@ def test_of_a_job_without_an_allocation_on_record_its_wall_clock_counts() -> Non
 def test_what_is_used_does_not_depend_on_what_is_guaranteed(guaranteed: dict[str, int]) -> None:
     policy = harness.POLICY.model_copy(update={"shares": guaranteed})
     assert used(*BEGAN, record("job_ended", 2, outcome="completed"), policy=policy) == [8, 8]
+
+
+def test_a_mart_of_another_version_is_told_as_that(tmp_path: Path) -> None:
+    site = fleet.Fleet()
+    site.lifecycle, site.steps = BEGAN, STEPS
+    home = site.publish(tmp_path, POLICY)
+    with duckdb.connect(home.mart / current(home)) as con:
+        con.execute("drop table holds")
+    with (
+        pytest.raises(HeadwayError, match="another version of Headway published it"),
+        fleet.facts(home, POLICY) as facts,
+    ):
+        shares.rows(facts.mart, POLICY, EVER_US)
