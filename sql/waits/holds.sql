@@ -1,6 +1,6 @@
 -- Grain: a stretch in which a job held its gang: from an allocation until the job is told to have
 -- stopped, to wait or to have ended (until_us, null: not yet). Through a suspension only if it goes on
--- without another allocation; through one that lasts, until a node of it is told to be free.
+-- without another allocation; through one that lasts, while its nodes are told not to be free.
 -- end_us: until_us, or the end of its wall-clock. node_gpus: GPUs a node.
 with seen as (select max(as_of_us) as as_of_us from refreshes),
 told as (
@@ -26,15 +26,20 @@ suspended as (
     on a.job_id = f.job_id and a.first_ts_us <= f.ts_us and a.last_ts_us > f.ts_us
   where f.event = 'job_suspended'
 ),
-freed as (
-  select s.job_id, min(n.ts_us) as ts_us
+states as (
+  select s.job_id, s.ts_us as suspended_us, n.ts_us,
+    n.state in ('idle', 'spare_for_restart', 'warm_pool', 'gang_reserved') as is_free
   from suspended s
-  join events n on n.event = 'node_state' and n.ts_us >= s.ts_us
-    and n.state in ('idle', 'spare_for_restart', 'warm_pool', 'gang_reserved')
-    and list_has_any(node_names(n.node), s.nodes)
-  cross join seen
-  where s.next_event is null and n.ts_us <= seen.as_of_us
-  group by s.job_id
+  left join events n on n.event = 'node_state' and list_has_any(node_names(n.node), s.nodes)
+    and n.ts_us <= (from seen)
+  where s.next_event is null
+),
+freed as (
+  select job_id, case
+      when coalesce(arg_max(is_free, ts_us) filter (ts_us < suspended_us), true) then suspended_us
+      else min(ts_us) filter (is_free and ts_us >= suspended_us)
+    end as ts_us
+  from states group by job_id, suspended_us
 ),
 released as (
   select job_id, ts_us from told

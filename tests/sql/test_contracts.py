@@ -595,16 +595,27 @@ def test_a_job_that_runs_on_after_a_suspension_held_its_gang_through_it(
     assert held(warehouse) == [("j", 0, 300)]
 
 
-@pytest.mark.parametrize(("state", "until"), [("idle", 100), ("allocated", 400)])
-def test_a_suspension_that_lasts_is_held_until_a_node_is_free(
-    judge: Judge, warehouse: duckdb.DuckDBPyConnection, state: str, until: float
+def state_of_n2(when: float, state: str) -> Record:
+    return event("node_state", when, None, node="n2", gpus=4, state=state)
+
+
+@pytest.mark.parametrize(
+    ("states", "until"),
+    [
+        ([state_of_n2(0, "allocated")], 400),
+        ([state_of_n2(0, "allocated"), state_of_n2(100, "idle")], 100),
+        ([state_of_n2(0, "allocated"), state_of_n2(300, "gang_reserved")], 300),
+        ([state_of_n2(0, "idle")], 100),
+        ([], 100),
+    ],
+    ids=["its node stays", "free at once", "free later", "free all the time", "nobody knows"],
+)
+def test_a_suspension_that_lasts_is_held_while_its_nodes_are_not_free(
+    judge: Judge, warehouse: duckdb.DuckDBPyConnection, states: list[Record], until: float
 ) -> None:
     records = [
-        submitted(0, gpus=8),
-        allocated(0, nodes=["n[1-2]"]),
-        event("job_suspended", 100),
-        event("node_state", 100, None, node="n2", gpus=4, state=state),
-        tick(400),
+        *(submitted(0, gpus=8), allocated(0, nodes=["n[1-2]"])),
+        *(event("job_suspended", 100), *states, tick(400)),
     ]
     judge("guaranteed_share", records, steps(0, 1, 10))
     assert held(warehouse) == [("j", 0, until)]
