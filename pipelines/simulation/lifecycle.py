@@ -129,13 +129,7 @@ class Lifecycle:
         rng = np.random.default_rng([self._scenario.seed, 4, self._count])
         contracts = JobContracts(plan, self.account)
         run = JobRun(plan, self._count, truth, contracts, now, rng, slot, work_left_us=plan.run_us)
-        planned = {
-            plan.suspend_step: "parked" if plan.parks else "suspended",
-            plan.error_step: "error",
-            plan.rollback_step: "rollback",
-            plan.vanish_step: "vanished",
-        }
-        run.stops = {step: kind for step, kind in planned.items() if step}
+        run.stops = _planned_stops(plan)
         self.runs[plan.name] = run
         interval_us = plan.checkpoint_every_steps * plan.step_us
         self._recorder.event(
@@ -212,6 +206,11 @@ class Lifecycle:
         if lent_for is not None:
             self._lent("backfill_started", run)
             run.contracts.lent(now, lent_for)
+        self._launch(run)
+
+    def _launch(self, run: JobRun) -> None:
+        """Lay out what follows from an allocation."""
+        now, plan = self._agenda.now_us, run.plan
         launch_us = self._lasts(run, 30 * US_PER_S)
         staged_us = now + int(launch_us * run.rng.uniform(0.2, 0.9))
         is_late = self.lapses(self._scenario.lapses.late_data)
@@ -586,6 +585,17 @@ class Lifecycle:
         """How long a start takes: log-normal, longer for larger gangs."""
         size = 1 + 0.15 * np.log2(run.plan.nodes)
         return max(US_PER_S, int(typical_us * size * run.rng.lognormal(0, 0.4)))
+
+
+def _planned_stops(plan: JobPlan) -> dict[int, str]:
+    """What stops the job by itself, by the step after which it does."""
+    planned = {
+        plan.suspend_step: "parked" if plan.parks else "suspended",
+        plan.error_step: "error",
+        plan.rollback_step: "rollback",
+        plan.vanish_step: "vanished",
+    }
+    return {step: kind for step, kind in planned.items() if step}
 
 
 def _maybe_seconds(us: int | None) -> float | None:

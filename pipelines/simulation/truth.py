@@ -577,7 +577,6 @@ class JobTruth:
         moments = {b.at_us for b in interruptions}
         losers = [a for a in self._attempts if a.lost_to_us in moments]
         self.lost_us[first.at_us] = sum(a.rework_us for a in losers)
-        lost = sum(a.lost_steps for a in losers)
         outcome = "recovered" if recovered else "abandoned" if ended else "open"
         return RestartRow(
             job=self.job,
@@ -588,7 +587,7 @@ class JobTruth:
             basis=BASIS[recovered.place] if recovered else None,
             attempts_used=len({b.attempt for b in inside if b.place is not Place.INTERRUPTION}),
             interruptions=len(interruptions),
-            lost_steps=lost if instrumented else None,
+            lost_steps=sum(a.lost_steps for a in losers) if instrumented else None,
             time_to_restart_us=recovered.at_us - first.at_us if recovered else None,
             detect_us=first.detect_us if instrumented else None,
             requeue_us=spent["requeue"],
