@@ -34,9 +34,11 @@ states as (
     and n.ts_us <= (from seen)
   where s.next_event is null
 ),
+-- A node that is told to be free and taken at one moment was given from one job to another.
 freed as (
   select job_id, case
-      when coalesce(arg_max(is_free, ts_us) filter (ts_us < suspended_us), true) then suspended_us
+      when coalesce(arg_max(is_free, (ts_us, not is_free)) filter (ts_us < suspended_us), true)
+        then suspended_us
       else min(ts_us) filter (is_free and ts_us >= suspended_us)
     end as ts_us
   from states group by job_id, suspended_us

@@ -605,10 +605,20 @@ def state_of_n2(when: float, state: str) -> Record:
         ([state_of_n2(0, "allocated")], 400),
         ([state_of_n2(0, "allocated"), state_of_n2(100, "idle")], 100),
         ([state_of_n2(0, "allocated"), state_of_n2(300, "gang_reserved")], 300),
+        ([state_of_n2(0, "idle"), state_of_n2(0, "allocated")], 400),
+        ([state_of_n2(0, "allocated"), state_of_n2(0, "spare_for_restart")], 400),
         ([state_of_n2(0, "idle")], 100),
         ([], 100),
     ],
-    ids=["its node stays", "free at once", "free later", "free all the time", "nobody knows"],
+    ids=[
+        "its node stays",
+        "free at once",
+        "free later",
+        "handed over",
+        "handed over by a spare",
+        "free all the time",
+        "nobody knows",
+    ],
 )
 def test_a_suspension_that_lasts_is_held_while_its_nodes_are_not_free(
     judge: Judge, warehouse: duckdb.DuckDBPyConnection, states: list[Record], until: float
