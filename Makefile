@@ -51,7 +51,8 @@ TORCH ?= torch==2.13.0
 # and with the truth of fresh simulations.
 fuzz: .venv/.built
 	HEADWAY_STREAMS=5000 $(RUN)/pytest tests/test_against_reference.py
-	HEADWAY_SIMULATIONS=300 $(RUN)/pytest tests/simulation/test_truth.py
+	HEADWAY_SIMULATIONS=300 $(RUN)/pytest tests/simulation/test_truth.py \
+	  tests/simulation/test_cluster_truth.py
 
 chaos: .venv/.built
 	HEADWAY_CHAOS=200 HEADWAY_KILLS=50 HEADWAY_DAYS=365 $(RUN)/pytest -s tests/test_chaos.py \

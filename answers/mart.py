@@ -72,11 +72,17 @@ class Mart:
 def open_mart(home: Home) -> Iterator[Mart]:
     """Open the mart that CURRENT names.
 
-    Raises NothingPublished where there is none, HeadwayError where it cannot be read.
+    Raises NothingPublished where there is none, HeadwayError where it cannot be read, or where
+    another version published it without a table that is asked for.
     """
-    _, con = connect(home)
+    name, con = connect(home)
     try:
         yield Mart(con)
+    except duckdb.CatalogException as e:
+        raise HeadwayError(
+            f"{home.mart / name}: another version of Headway published it; `headway refresh`"
+            " publishes a new one"
+        ) from e
     finally:
         con.close()
 

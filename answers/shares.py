@@ -44,14 +44,30 @@ def summed(ledger: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _used(mart: Mart, over: Span) -> dict[int, dict[str, int]]:
-    """GPU-µs that jobs held, by hour and tenant: their ledger but what was requeued."""
+    """GPU-µs that jobs held, by hour and tenant.
+
+    Of a job of which no allocation is recorded: its ledger but what was requeued.
+    """
     found: dict[int, dict[str, int]] = {}
-    for row in mart.rows(
-        "select l.hour_us, coalesce(j.tenant, 'unknown') as tenant,"
-        " sum(l.us::hugeint * coalesce(j.gpus, 1))::hugeint as gpu_us"
-        " from ledger l join jobs j using (job) where l.component <> 'requeue'"
-        " and l.hour_us >= ? and l.hour_us < ? group by all order by all",
-        [*over],
-    ):
+    for row in mart.rows(_USED, {"hour": HOUR_US, "from_us": over[0], "to_us": over[1]}):
         found.setdefault(row["hour_us"], {})[row["tenant"]] = row["gpu_us"]
     return found
+
+
+_USED = """
+with touched as (
+  select *, unnest(range(start_us // $hour, (end_us - 1) // $hour + 1)) * $hour as hour_us
+  from holds
+),
+held as (
+  select job, hour_us, least(end_us, hour_us + $hour) - greatest(start_us, hour_us) as us
+  from touched
+  union all
+  select job, hour_us, us from ledger anti join holds using (job) where component <> 'requeue'
+)
+select h.hour_us, coalesce(j.tenant, 'unknown') as tenant,
+  sum(h.us::hugeint * coalesce(j.gpus, 1))::hugeint as gpu_us
+from held h join jobs j using (job)
+where h.hour_us >= $from_us and h.hour_us < $to_us
+group by all order by all
+"""

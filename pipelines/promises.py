@@ -11,17 +11,21 @@ import sql
 from metrics.contracts import CONTRACTS
 from metrics.policy import Policy
 
-_STEPS = ("preemptions", "losses", "judged_losses")
+_STEPS = ("holds", "preemptions", "losses", "judged_losses")
 """What several contracts are read from, in order; kept for the publication only."""
 
 
 def publish_promises(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
-    """Write the tables waiting, loans and contracts into the attached mart."""
+    """Write the tables waiting, loans, holds and contracts into the attached mart."""
     _put_rules(con, policy)
     for table in ("waiting", "loans"):
         con.execute(f"create table mart.{table} as {sql.read(f'waits/{table}')}")
     for name in _STEPS:
         con.execute(f"create or replace temp table {name} as {sql.read(f'waits/{name}')}")
+    con.execute(
+        "create table mart.holds as select job, start_us, end_us"
+        " from holds join jobs using (job_id) where end_us > start_us order by all"
+    )
     judged = " union all by name ".join(
         f"select '{name}' as contract, * from ({sql.read(f'contracts/{name}')})"
         for name in CONTRACTS

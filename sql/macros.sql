@@ -79,3 +79,10 @@ create or replace temp macro said_us(us) as case
   when us < 3600000000 then printf('%d min %02d s', us // 60000000, us // 1000000 % 60)
   else printf('%d h %02d min %02d s', us // 3600000000, us // 60000000 % 60, us // 1000000 % 60)
 end;
+
+-- The order in which the turns of a wait are taken that are told at one moment: a job is interrupted,
+-- then told why it waits, and then it waits no more.
+create or replace temp macro turn_place(event) as list_position(
+  ['job_submitted', 'interruption', 'job_pending', 'resources_allocated', 'process_started',
+    'checkpoint_loaded'], event
+);

@@ -7,7 +7,7 @@ import duckdb
 from metrics.conventions import US_PER_S
 from pipelines.simulation.command import simulate_with_progress
 from pipelines.simulation.scenario import DAY_US, Rates, Scenario
-from pipelines.simulation.workload import TENANT_SHARES
+from pipelines.simulation.workload import guaranteed_gpus
 
 DAYS = 35
 JOBS = 16
@@ -45,7 +45,7 @@ def write(folder: Path, until_us: int, jobs: int = JOBS) -> dict[str, int]:
         hours = [path for path in events if path.name.startswith(day)]
         _join_lines(_of(hours, "lifecycle.jsonl"), folder / f"{day}.lifecycle.jsonl")
         _join_tables(_of(hours, "steps.parquet"), folder / f"{day}.steps.parquet")
-    return {tenant: int(share * report.gpus) for tenant, share in TENANT_SHARES.items()}
+    return guaranteed_gpus(report.gpus)
 
 
 def _of(hours: list[Path], ending: str) -> list[Path]:

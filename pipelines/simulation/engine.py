@@ -11,14 +11,24 @@ import numpy as np
 from metrics.conventions import HOUR_US, US_PER_S
 from pipelines.simulation.agenda import Agenda
 from pipelines.simulation.cluster import Cluster, Node
+from pipelines.simulation.contracts import Verdict
 from pipelines.simulation.disorder import delivery_of
 from pipelines.simulation.hazards import Hazards
 from pipelines.simulation.lifecycle import JobRun, Lifecycle
 from pipelines.simulation.recording import Recorder
 from pipelines.simulation.scenario import DAY_US, MINUTE_US, Scenario
 from pipelines.simulation.scheduling import Scheduler
-from pipelines.simulation.truth import CapacityTruth, RestartRow, WaitRow, Window
-from pipelines.simulation.workload import JobPlan, Workload
+from pipelines.simulation.sharing import ShareRow
+from pipelines.simulation.truth import (
+    Breach,
+    CapacityTruth,
+    RestartRow,
+    WaitingRow,
+    WaitRow,
+    WaitTurn,
+    Window,
+)
+from pipelines.simulation.workload import JobPlan, Workload, guaranteed_gpus
 from pipelines.simulation.writing import Folder
 
 SPARE_SHARE = 0.05
@@ -51,7 +61,9 @@ class Simulation:
         self._cluster = self._build_cluster()
         self._lifecycle = Lifecycle(scenario, self._agenda, self._cluster, self._recorder, windows)
         self._lifecycle.on_end = self._job_over
-        self._scheduler = Scheduler(self._agenda, self._cluster, self._lifecycle, self._recorder)
+        self._scheduler = Scheduler(
+            self._agenda, self._cluster, self._lifecycle, self._recorder, scenario.lapses
+        )
         self._hazards = Hazards(
             scenario, self._agenda, self._cluster, self._lifecycle, self._recorder, windows
         )
@@ -59,6 +71,7 @@ class Simulation:
         self._delivery = delivery_of(scenario, *names)
         self._restarts: list[RestartRow] = []
         self._waits: list[WaitRow] = []
+        self._turns: list[WaitTurn] = []
         self._hour_began_us = scenario.start_us
 
     def _build_cluster(self) -> Cluster:
@@ -83,19 +96,20 @@ class Simulation:
         self._plan_tick(on_progress)
         self._agenda.run()
         self._lifecycle.tick()
+        waiting = list(self._scheduler.waiting())
         self._lifecycle.finish()
         self._cluster.finish()
         # The last record of all: it dates the store to the end of the simulated time.
         self._tell_state(next(iter(self._cluster.nodes.values())))
         self._deliver(is_last=True)
-        self._write_truth()
+        self._write_truth(waiting)
         return Report(
             jobs=len(self._waits),
             steps=self._recorder.steps_recorded,
             events=self._recorder.events_recorded,
             gpus=self._cluster.gpus,
             restarts=len(self._restarts),
-            breaches=len(self._lifecycle.breaches),
+            breaches=len(self._lifecycle.account.breaches),
         )
 
     # Arrivals.
@@ -125,7 +139,9 @@ class Simulation:
         self, run: JobRun, end_us: int, restarts: list[RestartRow], has_ended: bool
     ) -> None:
         self._restarts += restarts
-        self._waits.append(run.truth.wait(end_us))
+        wait = run.truth.wait(end_us)
+        self._waits.append(wait)
+        self._turns += run.truth.history(wait.wait_us)
         self._folder.write_ledger(run.plan.name, run.truth.ledger)
         if has_ended and run.slot is not None:
             delay_us = int(self._rng.uniform(1, 90) * MINUTE_US)
@@ -163,13 +179,19 @@ class Simulation:
             state=node.state,
         )
 
-    def _write_truth(self) -> None:
-        scenario = self._scenario
-        self._folder.write_truth(
-            self._restarts,
-            self._waits,
-            self._lifecycle.breaches,
-            self._capacity.gpu_us,
+    def _write_truth(self, waiting: list[WaitingRow]) -> None:
+        scenario, account = self._scenario, self._lifecycle.account
+        guaranteed = guaranteed_gpus(self._cluster.gpus)
+        self._folder.write_capacity(self._capacity.gpu_us)
+        self._folder.write_truth("restarts", RestartRow, self._restarts)
+        self._folder.write_truth("queue", WaitRow, self._waits)
+        self._folder.write_truth("waits", WaitTurn, self._turns)
+        self._folder.write_truth("waiting", WaitingRow, waiting)
+        self._folder.write_truth("breaches", Breach, account.breaches)
+        self._folder.write_truth("contracts", Verdict, account.verdicts)
+        shares = self._lifecycle.shares.rows(guaranteed, scenario.until_us)
+        self._folder.write_truth("shares", ShareRow, shares)
+        self._folder.write_scenario(
             {
                 "seed": scenario.seed,
                 "jobs": scenario.jobs,
@@ -180,7 +202,8 @@ class Simulation:
                 "bad_week": scenario.bad_week,
                 "disorder": str(scenario.disorder),
                 "installed_gpus": self._cluster.gpus,
-            },
+                "guaranteed_gpus": guaranteed,
+            }
         )
 
 

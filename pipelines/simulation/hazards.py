@@ -13,7 +13,8 @@ import numpy as np
 from metrics.conventions import HOUR_US, US_PER_S
 from pipelines.simulation.agenda import Agenda
 from pipelines.simulation.cluster import PLAIN, SPARE, Cluster, Node
-from pipelines.simulation.lifecycle import GRACE_US, JobRun, Lifecycle
+from pipelines.simulation.contracts import GRACE_US
+from pipelines.simulation.lifecycle import JobRun, Lifecycle
 from pipelines.simulation.recording import Recorder, stamp
 from pipelines.simulation.scenario import DAY_US, MINUTE_US, Scenario
 from pipelines.simulation.truth import Window

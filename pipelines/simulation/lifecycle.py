@@ -14,19 +14,24 @@ import numpy as np
 from metrics.conventions import HOUR_US, US_PER_S
 from pipelines.simulation.agenda import Agenda
 from pipelines.simulation.cluster import Cluster
+from pipelines.simulation.contracts import GRACE_US, Account, JobContracts
 from pipelines.simulation.recording import Recorder, seconds
 from pipelines.simulation.scenario import MINUTE_US, Scenario
+from pipelines.simulation.sharing import ShareTruth
 from pipelines.simulation.stepping import Sink, StepArrays, Stepper
 from pipelines.simulation.truth import Breach, JobTruth, Place, RestartRow, Stretch, Window
 from pipelines.simulation.workload import JobPlan
 
 KEPT_CHECKPOINTS = 4
-GRACE_US = 3 * MINUTE_US
-"""The contract of a preemption: so long from the signal to the reclaim, unless the job is done."""
 UNRECORDED_SHARE = 0.03
 NO_SIGNAL_SHARE, SHORT_GRACE_SHARE = 0.03, 0.04
 PATIENCE_US = 15 * MINUTE_US
 """After how long in the queue a person gives up on an interactive session."""
+OVERSTAY_US = 10 * MINUTE_US
+"""How long after its grace window a loan leaves that leaves late."""
+LATE_DATA_US = 5 * US_PER_S
+COMPETING = ("quota", "gang_size", "priority")
+"""Reasons of a job that waits because others have the GPUs."""
 
 
 @dataclass
@@ -36,6 +41,7 @@ class JobRun:
     plan: JobPlan
     number: int
     truth: JobTruth
+    contracts: JobContracts
     submitted_us: int
     rng: np.random.Generator
     slot: int | None
@@ -64,6 +70,10 @@ class JobRun:
     doomed: tuple[str, str | None, int] | None = None
     is_evicted: bool = False
     pending_reason: str = ""
+    pending_since_us: int = 0
+    competes_since_us: int | None = None
+    """Since when it waits without a break because others have the GPUs."""
+    held_since_us: int = 0
     lent_for: str | None = None
 
     @property
@@ -90,7 +100,8 @@ class Lifecycle:
     ) -> None:
         self.runs: dict[str, JobRun] = {}
         """Jobs that have not ended, by name."""
-        self.breaches: list[Breach] = []
+        self.account = Account()
+        self.shares = ShareTruth()
         self.slow_nodes: dict[str, float] = {}
         """Factor by which a step waits for a node that is slow."""
         self.on_queue: Callable[[], None] = lambda: None
@@ -102,6 +113,11 @@ class Lifecycle:
         self._recorder = recorder
         self._windows = windows
         self._count = 0
+        self._lapses = np.random.default_rng([scenario.seed, 5])
+
+    def lapses(self, share: float) -> bool:
+        """Whether the platform breaks a contract now that it breaks on this share of occasions."""
+        return share > 0 and bool(self._lapses.random() < share)
 
     # Submission.
 
@@ -111,14 +127,9 @@ class Lifecycle:
         truth = JobTruth(plan.name, plan.tier, now, plan.expected_step_us, self._windows)
         self._count += 1
         rng = np.random.default_rng([self._scenario.seed, 4, self._count])
-        run = JobRun(plan, self._count, truth, now, rng, slot, work_left_us=plan.run_us)
-        planned = {
-            plan.suspend_step: "parked" if plan.parks else "suspended",
-            plan.error_step: "error",
-            plan.rollback_step: "rollback",
-            plan.vanish_step: "vanished",
-        }
-        run.stops = {step: kind for step, kind in planned.items() if step}
+        contracts = JobContracts(plan, self.account)
+        run = JobRun(plan, self._count, truth, contracts, now, rng, slot, work_left_us=plan.run_us)
+        run.stops = _planned_stops(plan)
         self.runs[plan.name] = run
         interval_us = plan.checkpoint_every_steps * plan.step_us
         self._recorder.event(
@@ -148,11 +159,16 @@ class Lifecycle:
 
     def pend(self, run: JobRun, reason: str) -> None:
         """Why a job waits from now on, if that is news."""
-        if reason != run.pending_reason:
-            run.pending_reason = reason
-            self._recorder.event(
-                self._agenda.now_us, event="job_pending", job=run.plan.name, reason=reason
-            )
+        now = self._agenda.now_us
+        if reason == run.pending_reason:
+            return
+        run.pending_reason, run.pending_since_us = reason, now
+        if reason not in COMPETING:
+            run.competes_since_us = None
+        elif run.competes_since_us is None:
+            run.competes_since_us = now
+        run.truth.turned(now, "pending", reason)
+        self._recorder.event(now, event="job_pending", job=run.plan.name, reason=reason)
 
     def _enqueue(self, run: JobRun) -> None:
         if run.status == "ended":
@@ -172,30 +188,49 @@ class Lifecycle:
         now, plan = self._agenda.now_us, run.plan
         if len(nodes) != plan.nodes:
             raise ValueError(f"{plan.name}: a gang of {plan.nodes} cannot start on {len(nodes)}")
+        if len(nodes) > 1 and self.lapses(self._scenario.lapses.partial_gangs):
+            nodes = nodes[1:]
         run.attempt += 1
         run.token += 1
         run.status, run.is_evicted, run.pending_reason = "launching", False, ""
         run.nodes, run.lent_for = nodes, lent_for
+        run.competes_since_us, run.held_since_us = None, now
         for name in nodes:
             node = self._cluster.nodes[name]
             node.holder, node.lent = plan.name, lent_for is not None
             self._cluster.changed(node)
-        self._tell(run, "resources_allocated", nodes=nodes, gpus=plan.gpus)
+        gpus = sum(self._cluster.nodes[name].gpus for name in nodes)
+        self._tell(run, "resources_allocated", nodes=nodes, gpus=gpus)
         run.truth.allocated(now, run.attempt, frozenset(nodes))
+        run.contracts.allocated(now, gpus, run.attempt)
         if lent_for is not None:
             self._lent("backfill_started", run)
+            run.contracts.lent(now, lent_for)
+        self._launch(run)
+
+    def _launch(self, run: JobRun) -> None:
+        """Lay out what follows from an allocation."""
+        now, plan = self._agenda.now_us, run.plan
         launch_us = self._lasts(run, 30 * US_PER_S)
         staged_us = now + int(launch_us * run.rng.uniform(0.2, 0.9))
-        self._later(run, staged_us, partial(self._tell, run, "data_staged"))
-        self._later(run, now + launch_us, partial(self._process_started, run))
+        is_late = self.lapses(self._scenario.lapses.late_data)
+        if is_late:
+            staged_us = now + launch_us + LATE_DATA_US
+        self._later(run, staged_us, partial(self._staged, run))
+        self._later(run, now + launch_us, partial(self._process_started, run, not is_late))
         if run.attempt == 0 and plan.cancel_us:
             self._agenda.after(plan.cancel_us, partial(self.cancel, run))
         failure_us = int(run.rng.exponential(self._scenario.rates.software_mtbf_us))
         self._later(run, now + failure_us, partial(self._software_fails, run))
 
-    def _process_started(self, run: JobRun) -> None:
+    def _staged(self, run: JobRun) -> None:
+        self._tell(run, "data_staged")
+        run.contracts.staged()
+
+    def _process_started(self, run: JobRun, is_staged: bool) -> None:
         now = self._agenda.now_us
         if run.plan.tells_process:
+            run.contracts.process_started(now, is_staged)
             self._tell(run, "process_started")
             run.truth.reached(Place.PROCESS, now, run.attempt)
         if run.plan.instrumented:
@@ -240,6 +275,7 @@ class Lifecycle:
         )
         self._recorder.steps(plan.name, run.attempt, first)
         run.truth.first_step(now, run.attempt, run.resume, run.goes_back)
+        run.contracts.resumed(run.resume)
         self._breach_of_durability(run)
         run.goes_back = False
         run.status = "stepping"
@@ -258,7 +294,9 @@ class Lifecycle:
 
     def _stepper_event(self, run: JobRun, at_us: int, fields: dict[str, Any]) -> None:
         self._recorder.event(at_us, **fields)
-        if fields["event"] == "job_suspended":
+        if fields["event"] == "checkpoint_completed":
+            run.contracts.saved(at_us)
+        elif fields["event"] == "job_suspended":
             run.stops.pop(run.plan.suspend_step, None)
 
     def _checkpointed(self, run: JobRun, step: int) -> None:
@@ -273,7 +311,7 @@ class Lifecycle:
         promised_us = run.plan.checkpoint_every_steps * run.plan.step_us
         for at_us, attempt, lost_us in run.truth.storage_losses:
             if promised_us and lost_us > promised_us:
-                self.breaches.append(
+                self.account.breaches.append(
                     Breach(run.plan.name, attempt, "durability", at_us, promised_us, lost_us)
                 )
         run.truth.storage_losses.clear()
@@ -395,7 +433,14 @@ class Lifecycle:
         else:
             self._tell(run, "interruption", cause=cause, node=node)
             run.truth.interrupted(now, run.attempt, cause, trail)
+        is_lost = cause == "preemption" and self.lapses(self._scenario.lapses.lost_requeues)
+        if cause == "preemption":
+            run.contracts.reclaimed(now, run.truth.last_step_of(run.attempt), not is_lost)
+        run.contracts.stopped()
         run.stepper = None
+        if is_lost:
+            self._end(run, "failed")
+            return
         self._release(run)
         if is_final:
             run.status = "closing"
@@ -414,18 +459,20 @@ class Lifecycle:
             run.stop_us
         )
 
-    def evict(self, run: JobRun, cause: str, by_job: str | None = None) -> None:
+    def evict(self, run: JobRun, cause: str, by: JobRun | None = None) -> None:
         """Take the nodes of a job back: signal, grace window, reclaim, requeue."""
         if run.is_evicted or not run.is_active:
             return
         run.is_evicted = True
         now, attempt = self._agenda.now_us, run.attempt
         grace_us, chance = GRACE_US, run.rng.random()
-        if cause == "preemption":
-            if chance < NO_SIGNAL_SHARE:
-                self._breach(run, "no_signal", 0)
+        if by is not None:
+            is_signalled = chance >= NO_SIGNAL_SHARE
+            run.contracts.preempted(now, by.plan, is_signalled)
+            if not is_signalled:
                 self.kill(run, cause, US_PER_S)
                 return
+            by_job = by.plan.name
             self._tell(run, "preemption_signal", grace_s=seconds(GRACE_US), by_job=by_job)
             if chance < NO_SIGNAL_SHARE + SHORT_GRACE_SHARE:
                 grace_us = int(GRACE_US * run.rng.uniform(0.05, 0.4))
@@ -434,23 +481,17 @@ class Lifecycle:
             done_us = run.stepper.checkpoint_now(now, run.plan.save_us, now + grace_us)
             self.replan(run)
         reclaim_us = now + grace_us if done_us is None else min(done_us + US_PER_S, now + grace_us)
-        is_short = grace_us < GRACE_US and done_us is None
-        self._agenda.at(reclaim_us, partial(self._reclaim, run, attempt, cause, is_short, grace_us))
+        if run.lent_for is not None and self.lapses(self._scenario.lapses.late_returns):
+            reclaim_us += OVERSTAY_US
+        self._agenda.at(reclaim_us, partial(self._reclaim, run, attempt, cause))
 
-    def _reclaim(
-        self, run: JobRun, attempt: int, cause: str, is_short: bool, grace_us: int
-    ) -> None:
+    def _reclaim(self, run: JobRun, attempt: int, cause: str) -> None:
         if run.attempt == attempt and run.is_active:
-            if is_short:
-                self._breach(run, "short_grace", grace_us)
             self.kill(run, cause, 1)
-
-    def _breach(self, run: JobRun, kind: str, given_us: int) -> None:
-        now = self._agenda.now_us
-        self.breaches.append(Breach(run.plan.name, run.attempt, kind, now, GRACE_US, given_us))
 
     def _release(self, run: JobRun) -> None:
         self.end_loan(run)
+        self._count_held(run, self._agenda.now_us)
         for name in run.nodes:
             node = self._cluster.nodes[name]
             node.holder, node.lent = None, False
@@ -462,7 +503,15 @@ class Lifecycle:
         """A backfill job leaves, or may keep its nodes because nobody waits for them any more."""
         if run.lent_for is not None:
             self._lent("backfill_ended", run)
+            run.contracts.returned(self._agenda.now_us)
             run.lent_for = None
+
+    def _count_held(self, run: JobRun, until_us: int) -> None:
+        """Book what it held of its tenant's share."""
+        if not run.nodes:
+            return
+        gpus = sum(self._cluster.nodes[name].gpus for name in run.nodes)
+        self.shares.add(run.plan.tenant, gpus, run.held_since_us, until_us)
 
     # The end.
 
@@ -480,6 +529,7 @@ class Lifecycle:
         run.token += 1
         del self.runs[run.plan.name]
         self._release(run)
+        run.contracts.finish(now, restarts, run.truth.lost_us)
         self.on_end(run, now, restarts, True)
 
     def finish(self) -> None:
@@ -489,7 +539,10 @@ class Lifecycle:
             trail = self._last_trail(run)
             last_us = self._recorder.last_of(run.plan.name)
             end_us = last_us if run.truth.is_silent(now, last_us, trail) else now
-            self.on_end(run, end_us, run.truth.finish(end_us, False, trail), False)
+            restarts = run.truth.finish(end_us, False, trail)
+            self._count_held(run, end_us)
+            run.contracts.finish(now, restarts, run.truth.lost_us)
+            self.on_end(run, end_us, restarts, False)
 
     def _last_trail(self, run: JobRun) -> list[Stretch]:
         """Hand over the last steps of a job, and tell what followed them."""
@@ -532,6 +585,17 @@ class Lifecycle:
         """How long a start takes: log-normal, longer for larger gangs."""
         size = 1 + 0.15 * np.log2(run.plan.nodes)
         return max(US_PER_S, int(typical_us * size * run.rng.lognormal(0, 0.4)))
+
+
+def _planned_stops(plan: JobPlan) -> dict[int, str]:
+    """What stops the job by itself, by the step after which it does."""
+    planned = {
+        plan.suspend_step: "parked" if plan.parks else "suspended",
+        plan.error_step: "error",
+        plan.rollback_step: "rollback",
+        plan.vanish_step: "vanished",
+    }
+    return {step: kind for step, kind in planned.items() if step}
 
 
 def _maybe_seconds(us: int | None) -> float | None:

@@ -47,6 +47,24 @@ class Rates:
 
 
 @dataclass(frozen=True)
+class Lapses:
+    """Shares of the occasions on which the platform breaks a contract that it keeps by itself."""
+
+    partial_gangs: float = 0.0
+    """A gang starts without one of its nodes."""
+    late_data: float = 0.0
+    """A process starts before its data is there."""
+    ignored_tiers: float = 0.0
+    """A job is preempted that is not of a lower tier."""
+    lost_requeues: float = 0.0
+    """A preempted job is given up instead of requeued."""
+    open_loans: float = 0.0
+    """Reserved GPUs are lent to a job that is not preemptible."""
+    late_returns: float = 0.0
+    """A loan that is called back leaves long after its grace window."""
+
+
+@dataclass(frozen=True)
 class Scenario:
     """One run of the simulator. Equal scenarios give equal bytes."""
 
@@ -62,6 +80,7 @@ class Scenario:
     """The week (from 1) in which nodes and storage fail often."""
     disorder: Disorder = Disorder.NONE
     rates: Rates = field(default_factory=Rates)
+    lapses: Lapses = field(default_factory=Lapses)
 
     @property
     def start_us(self) -> int:

@@ -6,14 +6,16 @@ guaranteed share, of a tier that is not preemptible, may have jobs of lower pree
 evicted for its reservation.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pipelines.simulation.agenda import Agenda
 from pipelines.simulation.cluster import PLAIN, SPARE, WARM, Cluster
 from pipelines.simulation.lifecycle import JobRun, Lifecycle
 from pipelines.simulation.recording import Recorder
-from pipelines.simulation.scenario import MINUTE_US
-from pipelines.simulation.workload import DEVELOPMENT, GPUS_PER_NODE, TENANT_SHARES
+from pipelines.simulation.scenario import MINUTE_US, Lapses
+from pipelines.simulation.truth import WaitingRow
+from pipelines.simulation.workload import DEVELOPMENT, GPUS_PER_NODE, TENANT_SHARES, guaranteed_gpus
 
 AGED_US = 45 * MINUTE_US
 """A gang that waited so long gets a reservation."""
@@ -27,6 +29,7 @@ class Reservation:
 
     run: JobRun
     told_gpus: int = -1
+    told_us: int = 0
     lent: dict[str, list[str]] = field(default_factory=dict)
     """Nodes lent to each backfill job."""
 
@@ -35,15 +38,24 @@ class Scheduler:
     """Looks through the queue whenever something changed."""
 
     def __init__(
-        self, agenda: Agenda, cluster: Cluster, lifecycle: Lifecycle, recorder: Recorder
+        self,
+        agenda: Agenda,
+        cluster: Cluster,
+        lifecycle: Lifecycle,
+        recorder: Recorder,
+        lapses: Lapses,
     ) -> None:
         self._agenda = agenda
         self._cluster = cluster
         self._lifecycle = lifecycle
         self._recorder = recorder
+        self._lapses = lapses
         self._reservations: dict[str, Reservation] = {}
         """By pool: one at a time."""
         self._is_planned = False
+        self._guaranteed = guaranteed_gpus(cluster.gpus)
+        self._started: list[JobRun] = []
+        """What started at this moment."""
         lifecycle.on_queue = self.look_soon
 
     def look_soon(self) -> None:
@@ -65,6 +77,8 @@ class Scheduler:
         self._cluster.replenish_spares()
         for run in self._queue():
             self._consider(run)
+        if self._started:
+            self._agenda.after(0, self._judge_shares)
 
     def _queue(self) -> list[JobRun]:
         waiting = [run for run in self._lifecycle.runs.values() if run.status == "queued"]
@@ -120,9 +134,64 @@ class Scheduler:
 
     def _start(self, run: JobRun, nodes: list[str]) -> None:
         self._lifecycle.start(run, nodes)
+        self._started.append(run)
         reservation = self._reservations.get(run.plan.pool)
         if reservation is not None and reservation.run is run:
             self._end_reservation(run.plan.pool)
+
+    # What everybody is guaranteed.
+
+    def _judge_shares(self) -> None:
+        """Once all of a moment has happened: did a tenant get more than its guarantee too early?"""
+        now = self._agenda.now_us
+        held = {tenant: self._held(tenant) for tenant in self._guaranteed}
+        for run in self._started:
+            tenant = run.plan.tenant
+            if run.plan.tier != "batch" and held[tenant] > self._guaranteed[tenant]:
+                kept = not any(self._had_the_right(other, run, held) for other in self._queue())
+                run.contracts.judge("guaranteed_share", now, kept)
+        self._started = []
+
+    def _held(self, tenant: str) -> int:
+        """GPUs that a tenant's jobs hold of all pools, but for those on loan."""
+        plans = [run.plan for run in self._lifecycle.runs.values() if run.nodes]
+        return sum(p.gpus for p in plans if p.tenant == tenant and p.tier != "batch")
+
+    def _had_the_right(self, other: JobRun, run: JobRun, held: dict[str, int]) -> bool:
+        """Whether a job that still waits had a better right to the GPUs that another got now."""
+        mine, theirs, since_us = run.plan, other.plan, other.competes_since_us
+        return (
+            since_us is not None
+            and since_us < self._agenda.now_us
+            and theirs.tier != "batch"
+            and theirs.tenant != mine.tenant
+            and theirs.pool == mine.pool
+            and theirs.gpus <= mine.gpus
+            and held[theirs.tenant] + theirs.gpus <= self._guaranteed[theirs.tenant]
+        )
+
+    # What is left.
+
+    def waiting(self) -> Iterator[WaitingRow]:
+        """Every job that waits now: for its first step, or again."""
+        reservations = {r.run.plan.name: r for r in self._reservations.values()}
+        for run in self._lifecycle.runs.values():
+            is_first = run.truth.wait(self._agenda.now_us).censored
+            if is_first or run.status == "queued":
+                yield self._waits(run, not is_first, reservations.get(run.plan.name))
+
+    def _waits(self, run: JobRun, is_again: bool, reservation: Reservation | None) -> WaitingRow:
+        return WaitingRow(
+            job=run.plan.name,
+            since_us=run.queued_us if is_again else run.submitted_us,
+            is_again=is_again,
+            part="pending",
+            reason=run.pending_reason,
+            reason_since_us=run.pending_since_us,
+            gpus=run.plan.gpus,
+            gathered_gpus=reservation.told_gpus if reservation else None,
+            gathered_since_us=reservation.told_us if reservation else None,
+        )
 
     # Reservations.
 
@@ -150,7 +219,7 @@ class Scheduler:
         self._tell_reservation(reservation, have + lent)
         if have + lent >= run.plan.nodes:
             for name in reservation.lent:
-                self._lifecycle.evict(self._lifecycle.runs[name], "preemption", run.plan.name)
+                self._lifecycle.evict(self._lifecycle.runs[name], "preemption", run)
 
     def _is_lent(self, name: str, run: JobRun) -> bool:
         borrower = self._lifecycle.runs.get(name)
@@ -162,7 +231,7 @@ class Scheduler:
         if gpus == reservation.told_gpus:
             return
         event = "reservation_started" if reservation.told_gpus < 0 else "reservation_updated"
-        reservation.told_gpus = gpus
+        reservation.told_gpus, reservation.told_us = gpus, self._agenda.now_us
         self._recorder.event(self._agenda.now_us, event=event, job=plan.name, gpus_gathered=gpus)
 
     def _end_reservation(self, pool: str) -> None:
@@ -185,7 +254,9 @@ class Scheduler:
     def _lend(self, run: JobRun) -> bool:
         """Start a preemptible job on gathered nodes that wait for the rest of their gang."""
         reservation = self._reservations.get(run.plan.pool)
-        if reservation is None or run.plan.tier != "batch" or reservation.run is run:
+        if reservation is None or reservation.run is run:
+            return False
+        if run.plan.tier != "batch" and not self._lifecycle.lapses(self._lapses.open_loans):
             return False
         gathered = self._cluster.free(run.plan.pool, reservation.run.plan.name)
         lent = sum(len(nodes) for nodes in reservation.lent.values())
@@ -194,6 +265,7 @@ class Scheduler:
         nodes = gathered[: run.plan.nodes]
         reservation.lent[run.plan.name] = nodes
         self._lifecycle.start(run, nodes, lent_for=reservation.run.plan.name)
+        self._started.append(run)
         return True
 
     # Preemption.
@@ -222,10 +294,11 @@ class Scheduler:
             if missing <= 0:
                 return
             missing -= len(victim.nodes)
-            self._lifecycle.evict(victim, "preemption", run.plan.name)
+            self._lifecycle.evict(victim, "preemption", run)
 
-    @staticmethod
-    def _may_evict(run: JobRun, other: JobRun) -> bool:
+    def _may_evict(self, run: JobRun, other: JobRun) -> bool:
+        if self._lifecycle.lapses(self._lapses.ignored_tiers):
+            return True
         return other.plan.tier == "batch" and other.plan.rank < run.plan.rank
 
     def _reason(self, run: JobRun) -> str:

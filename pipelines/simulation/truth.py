@@ -161,6 +161,33 @@ class WaitRow:
     basis: str | None
 
 
+@dataclass(frozen=True)
+class WaitTurn:
+    """A stretch of a queue wait: part and reason as `headway why` has them."""
+
+    job: str
+    start_us: int
+    end_us: int
+    part: str
+    """pending (with its reason, empty before any is given), launch, load, first_step or requeue"""
+    reason: str
+
+
+@dataclass(frozen=True)
+class WaitingRow:
+    """A job that waits at the end of the simulated time; None where nothing is set aside for it."""
+
+    job: str
+    since_us: int
+    is_again: bool
+    part: str
+    reason: str
+    reason_since_us: int
+    gpus: int
+    gathered_gpus: int | None
+    gathered_since_us: int | None
+
+
 @dataclass
 class _Chunk:
     """Consecutive steps of one attempt; `compute` is {hour_us: (useful, slow)} once classified."""
@@ -198,6 +225,7 @@ class _AttemptTruth:
     lost_to_us: int | None = None
     """When the interruption was that its superseded steps are counted to."""
     lost_steps: int = 0
+    rework_us: int = 0
 
 
 class JobTruth:
@@ -225,8 +253,17 @@ class JobTruth:
         self._trail: list[Stretch] = []
         """What followed the last step of an attempt that stopped without an interruption."""
         self.last_step_us: int | None = None
+        self.turns = [(submitted_us, "pending", "")]
+        """(when, part, reason) of each turn of the wait, up to the first step."""
+        self.lost_us: dict[int, int] = {}
+        """What each restart had done again, by when it was detected; known when it is finished."""
 
     # What the simulation tells.
+
+    def turned(self, at_us: int, part: str, reason: str = "") -> None:
+        """Another thing is what the job waits for; after its first step that is told no more."""
+        if not self._attempts:
+            self.turns.append((at_us, part, reason))
 
     def allocated(self, at_us: int, attempt: int, nodes: frozenset[str]) -> None:
         """The gang holds its nodes; where it was steady, nobody recorded what had stopped it."""
@@ -238,10 +275,12 @@ class JobTruth:
             self.steady(self.last_step_us, at_us, self._trail, detect)
             self._settle(self._attempts[-1])
         self.nodes, self._trail = nodes, []
+        self.turned(at_us, COMPONENT_AFTER[Place.ALLOCATED])
         self._boundaries.append(Boundary(at_us, attempt, Place.ALLOCATED, cause))
 
     def reached(self, place: Place, at_us: int, attempt: int) -> None:
         """The process runs, or has loaded its checkpoint."""
+        self.turned(at_us, COMPONENT_AFTER[place])
         self._boundaries.append(Boundary(at_us, attempt, place))
 
     def first_step(self, at_us: int, attempt: int, resume: int, deliberate: bool) -> None:
@@ -277,6 +316,7 @@ class JobTruth:
             detect_us = self.steady(self.last_step_us, at_us, trail, detect)
         if self._attempts:
             self._settle(self._attempts[-1])
+        self.turned(at_us, COMPONENT_AFTER[Place.INTERRUPTION])
         self._boundaries.append(Boundary(at_us, attempt, Place.INTERRUPTION, cause, detect_us))
 
     def stopped(self, trail: list[Stretch]) -> None:
@@ -332,6 +372,19 @@ class JobTruth:
             started_us is None,
             basis,
         )
+
+    def last_step_of(self, attempt: int) -> int | None:
+        """The last step that an attempt, the newest, completed; None before its first."""
+        newest = self._attempts[-1] if self._attempts else None
+        return newest.highest if newest is not None and newest.number == attempt else None
+
+    def history(self, wait_us: int) -> Iterator[WaitTurn]:
+        """The turns of a wait of this length, in order."""
+        until_us = self.submitted_us + wait_us
+        ends = [at_us for at_us, _, _ in self.turns[1:]] + [until_us]
+        for (at_us, part, reason), end_us in zip(self.turns, ends, strict=True):
+            if at_us < min(end_us, until_us):
+                yield WaitTurn(self.job, at_us, min(end_us, until_us), part, reason)
 
     # How it follows.
 
@@ -434,6 +487,7 @@ class JobTruth:
                     self.ledger[hour, label] += sum(parts)
                     rework_us += sum(parts)
         earlier.chunks = kept
+        earlier.rework_us += rework_us
         if cause == "storage":
             self.storage_losses.append((self._boundaries[-1].at_us, earlier.number, rework_us))
 
@@ -521,7 +575,8 @@ class JobTruth:
         recovered = None if recovery is None else self._boundaries[recovery]
         interruptions = [b for b in inside if b.place is Place.INTERRUPTION]
         moments = {b.at_us for b in interruptions}
-        lost = sum(a.lost_steps for a in self._attempts if a.lost_to_us in moments)
+        losers = [a for a in self._attempts if a.lost_to_us in moments]
+        self.lost_us[first.at_us] = sum(a.rework_us for a in losers)
         outcome = "recovered" if recovered else "abandoned" if ended else "open"
         return RestartRow(
             job=self.job,
@@ -532,7 +587,7 @@ class JobTruth:
             basis=BASIS[recovered.place] if recovered else None,
             attempts_used=len({b.attempt for b in inside if b.place is not Place.INTERRUPTION}),
             interruptions=len(interruptions),
-            lost_steps=lost if instrumented else None,
+            lost_steps=sum(a.lost_steps for a in losers) if instrumented else None,
             time_to_restart_us=recovered.at_us - first.at_us if recovered else None,
             detect_us=first.detect_us if instrumented else None,
             requeue_us=spent["requeue"],

@@ -9,6 +9,13 @@ from pipelines.simulation.scenario import DAY_US, MINUTE_US, Scenario
 
 TENANT_SHARES = {"foundation": 0.45, "applied": 0.30, "science": 0.15, "platform": 0.10}
 """Guaranteed share of the GPUs of each tenant."""
+
+
+def guaranteed_gpus(installed: int) -> dict[str, int]:
+    """Whole GPUs that each tenant is guaranteed of so many."""
+    return {tenant: int(share * installed) for tenant, share in TENANT_SHARES.items()}
+
+
 RANK = {"interactive": 3, "standard": 2, "batch": 1}
 TRAINING, DEVELOPMENT = "training", "development"
 """The two pools of nodes: 8 GPUs a node, and 2."""

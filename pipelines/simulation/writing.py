@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 from metrics.conventions import US_PER_S
 from pipelines.simulation.disorder import Delivery
 from pipelines.simulation.recording import StepTable
-from pipelines.simulation.truth import Breach, Label, RestartRow, WaitRow
+from pipelines.simulation.truth import Label
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS_AT_ONCE = 50_000
@@ -38,15 +39,24 @@ time. Times are integer microseconds since 1970-01-01 UTC, lengths integer micro
 | ledger.parquet | job, hour, category, component, cause | `us` of the job's wall-clock |
 | restarts.parquet | a restart of a job | as `headway restarts` prints them |
 | queue.parquet | a job | when submitted and started, `wait_us`; `censored`: not started |
+| waits.parquet | a turn of a job's wait | what it waits for: `part`, and `reason` where pending |
+| waiting.parquet | a job that waits at the end | since when and why, and what is gathered for it |
+| contracts.parquet | an occasion of a contract | `kept`: null where no record can tell |
 | breaches.parquet | a promise not kept | kind, `at_us`, what was promised and what was given |
 | capacity.parquet | hour, state of nodes | `gpu_us`; each hour sums to the installed GPU time |
+| shares.parquet | hour, tenant | GPU-µs guaranteed, used, lent and borrowed |
+
+The turns of a job's wait sum to it; contracts are those of `headway contracts`, each time that the
+platform could have broken one. A tenant uses what its jobs hold, from each allocation until they
+give it back.
 
 Kinds of breaches: `no_signal` (preempted without a signal: the grace window promised, 0 given),
 `short_grace` (reclaimed before the grace window was over, and before the job had saved),
 `durability` (a storage failure cost more rework than one checkpoint interval).
 
-`scenario.json` holds the options. With `disorder` none or delivery, ledger, restarts and queue are
-what must be derived from the events; with skew or loss they are what really happened.
+`scenario.json` holds the options, and the GPUs that each tenant is guaranteed (`shares:` in the
+policy). With `disorder` none or delivery, all of this is what must be derived from the events; with
+skew or loss it is what really happened.
 """
 
 
@@ -115,26 +125,21 @@ class Folder:
         self._ledger.write_table(pa.Table.from_arrays(columns, schema=_LEDGER))
         self._ledger_rows = []
 
-    def write_truth(
-        self,
-        restarts: list[RestartRow],
-        waits: list[WaitRow],
-        breaches: list[Breach],
-        capacity: dict[tuple[int, str], int],
-        scenario: dict[str, Any],
-    ) -> None:
-        """Write all of the truth but the ledger."""
-        ordered = sorted(restarts, key=lambda row: (row.job, row.detected_us))
-        self._write_table("restarts", _RESTARTS, (asdict(row) for row in ordered))
-        waited = sorted(waits, key=lambda row: row.job)
-        self._write_table("queue", _QUEUE, (asdict(row) for row in waited))
-        broken = sorted(breaches, key=lambda row: (row.at_us, row.job))
-        self._write_table("breaches", _BREACHES, (asdict(row) for row in broken))
+    def write_truth(self, name: str, row: type[Any], rows: Iterable[Any]) -> None:
+        """Write one table of the truth: rows of this dataclass, by its first two fields."""
+        ordered = sorted(rows, key=attrgetter(*list(row.__dataclass_fields__)[:2]))
+        self._write_table(name, _schema(row), map(asdict, ordered))
+
+    def write_capacity(self, capacity: dict[tuple[int, str], int]) -> None:
+        """Write how the nodes' GPU time was spent, {(hour_us, state): gpu_us}."""
         spent = [
             {"hour_us": hour, "state": state, "gpu_us": us}
             for (hour, state), us in sorted(capacity.items())
         ]
         self._write_table("capacity", _CAPACITY, spent)
+
+    def write_scenario(self, scenario: dict[str, Any]) -> None:
+        """Write the options of the run, and what the tables of the truth mean."""
         _write_lines(self.truth / "README.md", [TRUTH_README.rstrip()])
         _write_lines(self.truth / "scenario.json", [json.dumps(scenario, indent=2)])
 
@@ -159,15 +164,18 @@ _LEDGER = pa.schema(
         ("us", pa.int64()),
     ]
 )
-_TEXT_COLUMNS = ("job", "tier", "cause", "outcome", "basis", "kind")
+_TEXT_COLUMNS = (
+    *("job", "tier", "cause", "outcome", "basis", "kind"),
+    *("part", "reason", "contract", "tenant"),
+)
+_FLAGS = ("censored", "kept", "is_again")
 
 
 def _schema(row: type[Any]) -> pa.Schema:
-    kinds = {"censored": pa.bool_()} | dict.fromkeys(_TEXT_COLUMNS, pa.string())
+    kinds = dict.fromkeys(_FLAGS, pa.bool_()) | dict.fromkeys(_TEXT_COLUMNS, pa.string())
     return pa.schema([(name, kinds.get(name, pa.int64())) for name in row.__dataclass_fields__])
 
 
-_RESTARTS, _QUEUE, _BREACHES = _schema(RestartRow), _schema(WaitRow), _schema(Breach)
 _CAPACITY = pa.schema([("hour_us", pa.int64()), ("state", pa.string()), ("gpu_us", pa.int64())])
 
 

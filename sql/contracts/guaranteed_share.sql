@@ -11,64 +11,60 @@ members as (
     and exists (from shares)
 ),
 told as (
-  select e.job_id, e.ts_us, e.event, e.attempt, e.reason, e.record_key,
-    case when len(e.nodes) > 0 then m.gpus // len(e.nodes) end as node_gpus
+  select e.job_id, e.ts_us, e.event, e.reason, e.record_key
   from events e join members m using (job_id), seen
   where e.ts_us <= seen.as_of_us and e.event in ('resources_allocated', 'job_pending',
     'interruption', 'job_suspended', 'job_ended')
 ),
-followed as (
-  select *, lead(ts_us) over turns as next_us, lead(event) over turns as next_event
-  from told window turns as (partition by job_id order by ts_us, attempt, event, record_key)
+-- What a job is told last at a moment holds from then on.
+turns as (
+  select job_id, ts_us, arg_max(
+      event = 'job_pending' and reason in ('quota', 'gang_size', 'priority'),
+      (coalesce(turn_place(event), 9), record_key)
+    ) as competes
+  from told group by job_id, ts_us
 ),
--- A gang is held until the job is told to wait, to have stopped or to have ended; through a
--- suspension only if it goes on without another allocation.
-released as (
-  select job_id, ts_us from told
-  where event in ('interruption', 'job_ended', 'job_pending', 'resources_allocated')
-  union all
-  select job_id, ts_us from followed
-  where event = 'job_suspended' and next_event in ('resources_allocated', 'job_pending')
-),
-holds as (
-  select t.job_id, t.ts_us as from_us, min(r.ts_us) as until_us, any_value(t.node_gpus) as node_gpus
-  from told t left join released r on r.job_id = t.job_id and r.ts_us > t.ts_us
-  where t.event = 'resources_allocated'
-  group by t.job_id, t.ts_us
+held_gangs as (
+  select h.job_id, h.start_us as from_us, h.until_us, h.node_gpus
+  from holds h semi join members using (job_id)
 ),
 moves as (
-  select m.tenant, h.from_us as ts_us, m.gpus as change from holds h join members m using (job_id)
+  select m.tenant, h.from_us as ts_us, m.gpus as change from held_gangs h join members m using (job_id)
   union all
-  select m.tenant, h.until_us, -m.gpus from holds h join members m using (job_id)
+  select m.tenant, h.until_us, -m.gpus from held_gangs h join members m using (job_id)
   where h.until_us is not null
 ),
 held as (
   select tenant, ts_us, sum(sum(change)) over (partition by tenant order by ts_us)::bigint as gpus
   from moves group by tenant, ts_us
 ),
-sizes as (select job_id, max(node_gpus) as node_gpus from holds group by job_id),
-kinds as (select count(distinct node_gpus) as number from holds),
+sizes as (select job_id, max(node_gpus) as node_gpus from held_gangs group by job_id),
+kinds as (select count(distinct node_gpus) as number from held_gangs),
 borrowing as (
   select m.job, m.tenant, m.gpus, h.from_us as at_us, h.node_gpus, k.gpus as held,
     coalesce(s.guaranteed_gpus, 0) as guaranteed
-  from holds h
+  from held_gangs h
   join members m using (job_id)
   join held k on k.tenant = m.tenant and k.ts_us = h.from_us
   left join shares s on s.tenant = m.tenant
   where k.gpus > coalesce(s.guaranteed_gpus, 0)
 ),
 queued as (
-  select m.job, m.tenant, m.gpus, z.node_gpus, f.ts_us as from_us,
-    coalesce(f.next_us, 9223372036854775807) as until_us
-  from followed f join members m using (job_id) left join sizes z using (job_id)
-  where f.event = 'job_pending' and f.reason in ('quota', 'gang_size', 'priority')
+  select m.job, m.tenant, m.gpus, z.node_gpus, t.ts_us as from_us, t.goes_on,
+    coalesce(t.next_us, 9223372036854775807) as until_us
+  from (
+    select *, lead(ts_us) over of_job as next_us, lead(competes) over of_job as goes_on
+    from turns window of_job as (partition by job_id order by ts_us)
+  ) t join members m using (job_id) left join sizes z using (job_id)
+  where t.competes
 ),
 rivals as (
   select b.job, b.at_us, q.job as waiting, q.tenant, q.gpus,
     coalesce(b.node_gpus = q.node_gpus, kinds.number <= 1) as is_same_kind
   from borrowing b
-  join queued q on q.from_us < b.at_us and q.until_us > b.at_us and q.tenant <> b.tenant
-    and q.gpus <= b.gpus
+  join queued q on q.from_us < b.at_us
+    and (q.until_us > b.at_us or (q.until_us = b.at_us and q.goes_on))
+    and q.tenant <> b.tenant and q.gpus <= b.gpus
   join shares s on s.tenant = q.tenant
   asof left join held k on k.tenant = q.tenant and k.ts_us <= b.at_us
   cross join kinds

@@ -1,7 +1,7 @@
 -- Only a higher tier preempts: each signal. A loan of reserved GPUs is called back by the gang that
 -- they are reserved for, of whatever tier it is.
 with loaned as (
-  select p.job_id, p.attempt, p.signalled_us from preemptions p
+  select distinct p.job_id, p.attempt, p.signalled_us from preemptions p
   join mart.loans l on l.job = p.job and l.for_job = p.by_job and l.started_us <= p.signalled_us
     and coalesce(l.ended_us >= p.signalled_us, true)
 ),

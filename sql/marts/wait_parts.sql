@@ -2,7 +2,7 @@
 -- empty before any is), launch, load, first_step, or requeue after an interruption.
 with moments as (
   select q.job_id, q.submitted_us, q.submitted_us + q.wait_us as until_us,
-    greatest(e.ts_us, q.submitted_us) as at_us, e.record_key, case e.event
+    greatest(e.ts_us, q.submitted_us) as at_us, e.event, e.ts_us, e.record_key, case e.event
       when 'job_submitted' then 'pending' when 'job_pending' then 'pending'
       when 'resources_allocated' then 'launch' when 'process_started' then 'load'
       when 'checkpoint_loaded' then 'first_step' else 'requeue' end as part,
@@ -14,7 +14,8 @@ with moments as (
 ),
 spent as (
   select job_id, part, reason, until_us, at_us, lead(at_us) over (
-      partition by job_id order by at_us, part = 'pending' and reason = '' desc, record_key
+      partition by job_id
+      order by at_us, event = 'job_submitted' desc, ts_us, turn_place(event), record_key
     ) as next_us
   from moments where at_us < until_us
 )

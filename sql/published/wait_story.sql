@@ -2,7 +2,7 @@
 -- reason, empty before any is given), launch, load, first_step, or requeue after an interruption.
 with seen as (select max(as_of_us) as as_of_us from refreshes),
 turns as (
-  select q.job_id, q.submitted_us + q.wait_us as until_us, e.record_key,
+  select q.job_id, q.submitted_us + q.wait_us as until_us, e.event, e.ts_us, e.record_key,
     greatest(e.ts_us, q.submitted_us) as at_us, coalesce(e.reason, '') as reason, e.detail,
     case e.event when 'job_submitted' then 'pending' when 'job_pending' then 'pending'
       when 'resources_allocated' then 'launch' when 'process_started' then 'load'
@@ -15,7 +15,8 @@ turns as (
 ),
 ended as (
   select *, least(until_us, coalesce(lead(at_us) over (
-      partition by job_id order by at_us, part = 'pending' and reason = '' desc, record_key
+      partition by job_id
+      order by at_us, event = 'job_submitted' desc, ts_us, turn_place(event), record_key
     ), until_us)) as end_us
   from turns where at_us < until_us
 )

@@ -2,17 +2,29 @@
 -- when the borrower was told to leave; was_on_time is null while it may still stay.
 with seen as (select max(as_of_us) as as_of_us from refreshes),
 told as (
-  select e.* from events e, seen
+  select e.job_id, e.for_job, e.ts_us, bool_or(e.event = 'backfill_started') as starts,
+    bool_or(e.event = 'backfill_ended') as ends,
+    max(e.gpus) filter (e.event = 'backfill_started') as gpus,
+    bool_and(e.preemptible) filter (e.event = 'backfill_started') as told_preemptible
+  from events e, seen
   where e.event in ('backfill_started', 'backfill_ended') and e.ts_us <= seen.as_of_us
+  group by e.job_id, e.for_job, e.ts_us
+),
+-- An end and a start at one moment: one loan follows another, or none was open and this one was brief.
+followed as (
+  select *, min(case when ends then ts_us end) over later as ended_us,
+    coalesce(last_value(case when starts <> ends then starts end ignore nulls) over earlier, false)
+      as was_open
+  from told
+  window later as (partition by job_id, for_job order by ts_us
+      rows between 1 following and unbounded following),
+    earlier as (partition by job_id, for_job order by ts_us
+      rows between unbounded preceding and 1 preceding)
 ),
 paired as (
-  select s.job_id, s.for_job, s.ts_us as started_us, max(s.gpus) as gpus,
-    bool_and(s.preemptible) as told_preemptible, min(e.ts_us) as ended_us
-  from told s
-  left join told e on e.event = 'backfill_ended' and e.job_id = s.job_id
-    and e.for_job = s.for_job and e.ts_us >= s.ts_us
-  where s.event = 'backfill_started'
-  group by s.job_id, s.for_job, s.ts_us
+  select job_id, for_job, ts_us as started_us, gpus, told_preemptible,
+    case when ends and not was_open then ts_us else ended_us end as ended_us
+  from followed where starts
 ),
 recalled as (
   select p.*, min(g.ts_us) as recalled_us, arg_min(g.grace_us, g.ts_us) as grace_us

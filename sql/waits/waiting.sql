@@ -35,12 +35,13 @@ since as (
   group by o.job_id
 ),
 turns as (
-  select s.job_id, s.since_us, s.is_again, s.since_us as at_us, '' as record_key,
-    case when s.is_again then 'requeue' else 'pending' end as part, '' as reason,
+  select s.job_id, s.since_us, s.is_again, s.since_us as at_us, 0 as ts_us, 0 as place,
+    '' as record_key, case when s.is_again then 'requeue' else 'pending' end as part, '' as reason,
     null::varchar as detail, null::varchar as cause
   from since s
   union all
-  select s.job_id, s.since_us, s.is_again, greatest(t.ts_us, s.since_us), t.record_key,
+  select s.job_id, s.since_us, s.is_again, greatest(t.ts_us, s.since_us), t.ts_us,
+    turn_place(t.event), t.record_key,
     case t.event when 'job_pending' then 'pending' else 'requeue' end,
     coalesce(t.reason, ''), t.detail, t.cause
   from since s join told t using (job_id)
@@ -48,8 +49,9 @@ turns as (
 ),
 present as (
   select job_id, any_value(since_us) as since_us, any_value(is_again) as is_again,
-    arg_max({part: part, reason: reason, at_us: at_us, detail: detail}, (at_us, record_key)) as turn,
-    arg_max(cause, (at_us, record_key)) filter (part = 'requeue') as cause
+    arg_max({part: part, reason: reason, at_us: at_us, detail: detail},
+      (at_us, ts_us, place, record_key)) as turn,
+    arg_max(cause, (at_us, ts_us, place, record_key)) filter (part = 'requeue') as cause
   from turns group by job_id
 ),
 -- A reservation that is told to begin and to end at one moment is over.

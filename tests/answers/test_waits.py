@@ -99,6 +99,20 @@ def test_a_wait_that_ends_before_it_begins_is_unexplained_as_a_whole() -> None:
     assert answer["explained_us"] == 0
 
 
+@pytest.mark.parametrize("reason", ["quota", "power", "topology", "maintenance"])
+def test_a_job_that_is_told_why_it_waits_when_it_is_stopped_waits_for_that(reason: str) -> None:
+    began = [submitted(0), record("resources_allocated", 1, attempt=0)]
+    stopped = record("interruption", 3, attempt=0, cause="hardware")
+    with told(*began, stopped, pending(3, reason), steps=[fleet_step(2)]) as facts:
+        (row,) = waits.Waiting(facts).rows
+    assert (row["part"], row["reason"], row["cause"]) == ("pending", reason, "hardware")
+    assert waits.BLOCKED[reason] in row["now"]
+
+
+def fleet_step(hours: float) -> fleet.Record:
+    return {"job": "big", "attempt": 0, "step": 1, "ts_us": at(hours), "duration_us": 60_000_000}
+
+
 def test_a_job_that_was_never_submitted_has_an_unknown_wait() -> None:
     with told(record("resources_allocated", 1, attempt=0)) as facts:
         answer = waits.why(facts, "big")

@@ -1,5 +1,7 @@
 """A simulation's events through the product, and its truth, in comparable shapes."""
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +11,12 @@ import duckdb
 import harness
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from answers import shares
+from answers.home import Home
+from answers.mart import Mart, open_mart
+from metrics.policy import Policy
+from pipelines.publish import publish
 
 Answers = dict[str, Any]
 
@@ -110,4 +118,84 @@ def differences(found: Answers, expected: Answers) -> list[str]:
         mine, theirs = set(expected[name]), set(found[name])
         told += [f"{name}, only in the truth: {row}" for row in sorted(mine - theirs, key=str)]
         told += [f"{name}, only derived: {row}" for row in sorted(theirs - mine, key=str)]
+    return told[:20]
+
+
+def guaranteed(folder: Path) -> dict[str, int]:
+    """GPUs that each tenant of a simulation is guaranteed."""
+    scenario = json.loads((folder / "truth" / "scenario.json").read_text(encoding="utf-8"))
+    gpus: dict[str, int] = scenario["guaranteed_gpus"]
+    return gpus
+
+
+@contextmanager
+def published(con: duckdb.DuckDBPyConnection, policy: Policy, scratch: Path) -> Iterator[Mart]:
+    """The mart that follows from a warehouse."""
+    home = Home.open(scratch / "home")
+    publish(con, home, policy, as_of_given=False)
+    with open_mart(home) as mart:
+        yield mart
+
+
+VERDICT = ("contract", "job", "at_us", "kept")
+TURN = ("job", "start_us", "end_us", "part", "reason")
+PART = ("job", "part", "reason", "us")
+WAITING = (
+    *("job", "since_us", "is_again", "part", "reason", "reason_since_us"),
+    *("gpus", "gathered_gpus", "gathered_since_us"),
+)
+SHARE = (
+    *("hour_us", "tenant", "guaranteed_gpu_us"),
+    *("used_gpu_us", "lent_gpu_us", "borrowed_gpu_us"),
+)
+EVER_US = (0, 2**62)
+
+
+def cluster_answers(folder: Path, scratch: Path) -> Answers:
+    """The cluster's side as published: contracts, waits and shares, each as a bag of rows."""
+    policy = harness.POLICY.model_copy(update={"shares": guaranteed(folder)})
+    with delivered_at_once(folder, scratch) as con, published(con, policy, scratch) as mart:
+        return {
+            "contracts": _bag(mart.rows("from contracts"), VERDICT),
+            "waits": _bag(mart.rows("from wait_story"), TURN),
+            "parts": _bag(mart.rows("from wait_parts"), PART),
+            "waiting": _bag(mart.rows("from waiting"), WAITING),
+            "shares": _bag(shares.rows(mart, policy, EVER_US), SHARE),
+        }
+
+
+def cluster_truth(folder: Path) -> Answers:
+    """The same as the simulator knows it."""
+    turns = truth_rows(folder, "waits")
+    parts: Counter[tuple[str, ...]] = Counter()
+    for turn in turns:
+        parts[turn["job"], turn["part"], turn["reason"]] += turn["end_us"] - turn["start_us"]
+    return {
+        "contracts": _bag(truth_rows(folder, "contracts"), VERDICT),
+        "waits": _bag(turns, TURN),
+        "parts": Counter((*key, us) for key, us in parts.items()),
+        "waiting": _bag(truth_rows(folder, "waiting"), WAITING),
+        "shares": _bag(truth_rows(folder, "shares"), SHARE),
+    }
+
+
+def _bag(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row[column] for column in columns) for row in rows)
+
+
+def cluster_differences(found: Answers, expected: Answers) -> list[str]:
+    """The first few differences of the cluster's side, in words.
+
+    Of a share the product may say that it is unknown (whether a job that never ran would have
+    fitted those nodes); the simulator never does.
+    """
+    unknown = {
+        row[:3] for row in found["contracts"] if row[0] == "guaranteed_share" and row[3] is None
+    }
+    told = []
+    for name, mine in expected.items():
+        sides = {"only in the truth": mine - found[name], "only derived": found[name] - mine}
+        for where, rows in sides.items():
+            ordered = sorted(rows.elements(), key=str)
+            told += [f"{name}, {where}: {row}" for row in ordered if row[:3] not in unknown]
     return told[:20]

@@ -1,7 +1,6 @@
 """The contracts as judged from a simulation's events, against what the simulator knows it broke."""
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,31 +12,14 @@ from scenarios import made, small
 
 from metrics.contracts import CONTRACTS
 from pipelines.simulation.scenario import Disorder
-from pipelines.simulation.workload import TENANT_SHARES
 
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def shares(long_run: Path) -> dict[str, int]:
-    """What the simulator guarantees, of all GPUs."""
-    (installed,) = {sum_us // 3_600_000_000 for sum_us in _by_hour(long_run).values()}
-    return {tenant: int(share * installed) for tenant, share in TENANT_SHARES.items()}
-
-
-def _by_hour(folder: Path) -> dict[int, int]:
-    hours: dict[int, int] = defaultdict(int)
-    for row in product.truth_rows(folder, "capacity"):
-        hours[row["hour_us"]] += row["gpu_us"]
-    return hours
-
-
-@pytest.fixture(scope="module")
-def judged(
-    long_run: Path, shares: dict[str, int], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Rows]]:
+def judged(long_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Rows]]:
     """What is published of the long run."""
-    policy = harness.POLICY.model_copy(update={"shares": shares})
+    policy = harness.POLICY.model_copy(update={"shares": product.guaranteed(long_run)})
     with product.delivered_at_once(long_run, tmp_path_factory.mktemp("judged")) as con:
         yield harness.published(
             con, "contracts", "attempts", "restarts", "loans", "waiting", policy=policy
@@ -105,44 +87,6 @@ def _events(folder: Path, *names: str) -> Rows:
         for record in map(json.loads, path.read_text(encoding="utf-8").splitlines())
         if record["event"] in names
     ]
-
-
-@pytest.mark.parametrize(
-    "contract", ["gang_start", "staged_data", "tier_preemption", "preemption_requeue"]
-)
-def test_what_the_simulator_never_breaks_is_never_found_broken(
-    judged: dict[str, Rows], contract: str
-) -> None:
-    rows = of(judged, contract)
-    assert rows
-    assert [row for row in rows if row["kept"] is False] == []
-
-
-def test_every_loan_of_reserved_gpus_was_kept(judged: dict[str, Rows]) -> None:
-    assert judged["loans"]
-    assert [row for row in of(judged, "backfill_loan") if row["kept"] is False] == []
-
-
-def test_the_waits_at_the_end_are_those_of_the_simulator(
-    long_run: Path, judged: dict[str, Rows]
-) -> None:
-    ended = {e["job"] for e in _events(long_run, "job_ended")}
-    waiting = {
-        row["job"]
-        for row in product.truth_rows(long_run, "queue")
-        if row["censored"] and row["job"] not in ended
-    }
-    assert {row["job"] for row in judged["waiting"] if not row["is_again"]} == waiting
-
-
-def test_a_smaller_cluster_breaks_nothing_that_its_truth_does_not_know(tmp_path: Path) -> None:
-    folder = made(small(7, days=3, jobs=12, step_s=900, bad_week=1), tmp_path / "made")
-    with product.delivered_at_once(folder, tmp_path) as con:
-        rows = harness.published(con, "contracts")["contracts"]
-    for contract, kind in (("preemption_signal", "no_signal"), ("preemption_grace", "short_grace")):
-        broken = [r["job"] for r in rows if r["contract"] == contract and r["kept"] is False]
-        known = [r["job"] for r in product.truth_rows(folder, "breaches") if r["kind"] == kind]
-        assert sorted(broken) == sorted(known)
 
 
 TABLES = ("contracts", "waiting", "loans")

@@ -55,7 +55,10 @@ def test_it_says_how_much_it_made_and_leaves_no_temporary_file(tmp_path: Path) -
     assert "jobs on" in said and "steps" in said
     assert not list(tmp_path.rglob("*.tmp"))
     truth = {path.stem for path in (tmp_path / "out" / "truth").glob("*.parquet")}
-    assert truth == {"ledger", "restarts", "queue", "breaches", "capacity"}
+    assert truth == {
+        *("ledger", "restarts", "queue", "waits", "waiting"),
+        *("contracts", "breaches", "capacity", "shares"),
+    }
 
 
 def test_it_ends_at_the_moment_that_is_asked_for(tmp_path: Path) -> None:

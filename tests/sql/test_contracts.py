@@ -232,6 +232,29 @@ def test_a_window_that_was_cut_short_says_nothing_about_saving(judge: Judge) -> 
     assert judge("preemption_checkpoint", unsaved(300), again) == [("j", 300, None)]
 
 
+def test_an_attempt_that_made_no_step_had_nothing_to_save(judge: Judge) -> None:
+    # Attempt 0 failed and loses steps 21 to 25; attempt 1 was preempted while it was starting.
+    records = [
+        *(r for r in preempted() if r["ts_us"] < at(250)),
+        interrupted(251),
+        allocated(260, 1, gpus=8),
+        event("preemption_signal", 265, attempt=1, grace_us=us(60), by_job="high"),
+        interrupted(325, "preemption", attempt=1),
+        allocated(400, 2, gpus=8),
+        loaded(405, 2, after=20),
+        ended(500),
+    ]
+    again = [*steps(0, 1, 25), *steps(410, 21, 25, attempt=2)]
+    assert judge("preemption_checkpoint", records, again) == [("j", 325, True)]
+
+
+def test_what_a_later_failure_lost_was_not_for_the_preempted_attempt_to_save(judge: Judge) -> None:
+    # Attempt 1 goes on from attempt 0's last step; attempt 2 goes back behind both.
+    records = [*unsaved(), interrupted(460, "storage", 1), loaded(480, 2, after=20), ended(600)]
+    taken_up = [*taken(), *steps(490, 21, 25, attempt=2)]
+    assert judge("preemption_checkpoint", records, taken_up) == [("j", 310, True)]
+
+
 @pytest.mark.parametrize(
     ("signal", "verdict"),
     [
@@ -445,6 +468,31 @@ def test_reserved_gpus_are_lent_to_preemptible_work_that_leaves_on_time(
     assert judge("backfill_loan", lifecycle) == [("j", 10, verdict)]
 
 
+def test_a_loan_that_follows_another_at_once_is_a_loan_of_its_own(judge: Judge) -> None:
+    # Interrupted at 50, and lent the same GPUs again at that moment; called back at 100.
+    more = [
+        interrupted(50),
+        event("backfill_ended", 50, for_job="gang", gpus=8, preemptible=True),
+        allocated(50, 1, gpus=8),
+        event("backfill_started", 50, for_job="gang", gpus=8, preemptible=True),
+    ]
+    assert judge("backfill_loan", [*lent(221), *more]) == [("j", 10, True), ("j", 50, False)]
+
+
+def test_a_loan_may_end_at_the_moment_at_which_it_began(judge: Judge) -> None:
+    assert judge("backfill_loan", lent(10, recalled=False)) == [("j", 10, True)]
+
+
+def test_who_was_lent_gpus_twice_is_called_back_and_not_preempted(judge: Judge) -> None:
+    more = [
+        event("backfill_ended", 50, for_job="gang", gpus=8, preemptible=True),
+        event("backfill_started", 50, for_job="gang", gpus=8, preemptible=True),
+        event("job_submitted", 0, "gang", tier="batch", gpus=64),
+    ]
+    records = [r for r in lent(150) if r["job"] != "gang"]
+    assert judge("tier_preemption", [*records, *more]) == [("j", 100, True)]
+
+
 # --- guaranteed shares ---
 
 SHARES = {"a": 16, "b": 16}
@@ -504,6 +552,88 @@ def test_a_tenant_gets_its_share_before_others_borrow(
     borrows = [job("b2", "b", 8, 60), gets("b2", 100, "n3")]
     found = judge("guaranteed_share", [*FULL, *borrows, *lifecycle, tick(200)], shares=SHARES)
     assert found == [("b2", 100, verdict)]
+
+
+BORROWS = [job("b2", "b", 8, 60), gets("b2", 100, "n3"), tick(200)]
+
+
+@pytest.mark.parametrize("reason", ["gang_size", "priority"])
+def test_who_is_told_another_reason_at_that_moment_still_waits(judge: Judge, reason: str) -> None:
+    waiting = [job("a1", "a", 8, 50), waits("a1", 50), waits("a1", 100, reason)]
+    found = judge("guaranteed_share", [*FULL, *BORROWS, *waiting], shares=SHARES)
+    assert found == [("b2", 100, False)]
+
+
+def test_who_is_held_by_its_owner_at_that_moment_no_longer_competes(judge: Judge) -> None:
+    waiting = [job("a1", "a", 8, 50), waits("a1", 50), waits("a1", 100, "user_hold")]
+    found = judge("guaranteed_share", [*FULL, *BORROWS, *waiting], shares=SHARES)
+    assert found == [("b2", 100, True)]
+
+
+@pytest.mark.parametrize("rival", [f"a{i}" for i in range(8)])
+def test_who_got_gpus_at_the_moment_it_was_told_to_wait_does_not_wait(
+    judge: Judge, rival: str
+) -> None:
+    served = [job(rival, "a", 8, 50), waits(rival, 50), gets(rival, 50, "n9")]
+    found = judge("guaranteed_share", [*FULL, *BORROWS, *served], shares=SHARES)
+    assert found == [("b2", 100, True)]
+
+
+def test_a_job_that_runs_on_after_a_suspension_held_its_gang_through_it(
+    judge: Judge, warehouse: duckdb.DuckDBPyConnection
+) -> None:
+    # Suspended from 100 to 200; it stops at 300 without a record, and is told to wait.
+    records = [
+        submitted(0, gpus=8),
+        allocated(0, gpus=8),
+        event("job_suspended", 100),
+        event("job_resumed", 200),
+        event("job_pending", 300, reason="quota"),
+        tick(400),
+    ]
+    judge("guaranteed_share", records, [*steps(0, 1, 10), *steps(200, 11, 20)])
+    assert held(warehouse) == [("j", 0, 300)]
+
+
+def state_of_n2(when: float, state: str) -> Record:
+    return event("node_state", when, None, node="n2", gpus=4, state=state)
+
+
+@pytest.mark.parametrize(
+    ("states", "until"),
+    [
+        ([state_of_n2(0, "allocated")], 400),
+        ([state_of_n2(0, "allocated"), state_of_n2(100, "idle")], 100),
+        ([state_of_n2(0, "allocated"), state_of_n2(300, "gang_reserved")], 300),
+        ([state_of_n2(0, "idle"), state_of_n2(0, "allocated")], 400),
+        ([state_of_n2(0, "allocated"), state_of_n2(0, "spare_for_restart")], 400),
+        ([state_of_n2(0, "idle")], 100),
+        ([], 100),
+    ],
+    ids=[
+        "its node stays",
+        "free at once",
+        "free later",
+        "handed over",
+        "handed over by a spare",
+        "free all the time",
+        "nobody knows",
+    ],
+)
+def test_a_suspension_that_lasts_is_held_while_its_nodes_are_not_free(
+    judge: Judge, warehouse: duckdb.DuckDBPyConnection, states: list[Record], until: float
+) -> None:
+    records = [
+        *(submitted(0, gpus=8), allocated(0, nodes=["n[1-2]"])),
+        *(event("job_suspended", 100), *states, tick(400)),
+    ]
+    judge("guaranteed_share", records, steps(0, 1, 10))
+    assert held(warehouse) == [("j", 0, until)]
+
+
+def held(con: duckdb.DuckDBPyConnection) -> list[tuple[str, float | None, float | None]]:
+    rows = harness.published(con, "holds")["holds"]
+    return [(row["job"], seconds(row["start_us"]), seconds(row["end_us"])) for row in rows]
 
 
 @pytest.mark.parametrize("gave_back", [interrupted, ended], ids=["interrupted", "ended"])

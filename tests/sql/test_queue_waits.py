@@ -181,3 +181,30 @@ def test_the_parts_of_a_censored_wait_last_to_as_of(derive: Derive) -> None:
     answers = derive([submitted(0), pending(10, "gang_size"), tick(100)])
     assert answers.wait_parts() == {"pending": 10, "pending gang_size": 90}
     assert answers.waits()[0]["wait"] == 100
+
+
+REASONS = ("quota", "gang_size", "topology", "power", "priority", "dependency", "maintenance")
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_what_is_told_at_one_moment_is_taken_in_the_order_of_a_jobs_life(
+    derive: Derive, reason: str
+) -> None:
+    # Stopped at 70 and told at once why it waits; told to wait at 80 and given GPUs at once.
+    answers = derive(
+        [
+            *(submitted(0), allocated(10), interrupted(70), pending(70, reason)),
+            *(pending(80, "other"), allocated(80, 1), ended(150)),
+        ],
+        steps(90, 1, 2, 10, attempt=1),
+    )
+    assert answers.wait_parts() == {"pending": 10, "launch": 60 + 20, f"pending {reason}": 10}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_of_reasons_stamped_before_the_submission_the_latest_holds(
+    derive: Derive, reason: str
+) -> None:
+    told = [pending(-5, "other"), pending(-3, reason), submitted(0), allocated(60), ended(150)]
+    answers = derive(told, steps(90, 1, 2))
+    assert answers.wait_parts() == {f"pending {reason}": 60, "launch": 40}
