@@ -20,7 +20,7 @@ from metrics.policy import Policy
 from pipelines.folding import Horizon, fold, refuse_folded
 from pipelines.warehouse import one_row, transaction
 
-MODELS_VERSION = 1
+MODELS_VERSION = 2
 """Raised when a model changes meaning: every job is derived anew at the next refresh."""
 
 PAINTED = ("contexts", "painted_sums", "painted_gaps", "painted_pieces", "painted_stragglers")
