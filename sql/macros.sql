@@ -7,13 +7,6 @@ create or replace temp macro begins_us(own_begin_us, before_us) as
 create or replace temp macro is_clipped(own_begin_us, before_us) as
   coalesce(own_begin_us < before_us - 1000, false);
 
--- Whether a step must be painted by itself: it is not settled, or something cuts into its group, or
--- it is the first of its attempt, lost or slow. All others painted what their group has summed up.
-create or replace temp macro is_picked(
-  is_plain, compute_us, is_first, step, superseded_above, baseline_us
-) as not is_plain or compute_us is null
-  or coalesce(is_first or step > superseded_above or compute_us > 2 * baseline_us, false);
-
 -- A list or an object that was read as text is none (see pipelines/records.py for the same rule).
 create or replace temp macro is_storable_text(given) as
   given <> '' and length(given) <= 4096 and not contains(given, chr(0))

@@ -537,22 +537,36 @@ def test_a_step_is_settled_where_it_holds_its_components(con, step, settled) -> 
     ]
 
 
-# --- macros ---
+# --- staging/picked_steps ---
 
 
 @pytest.mark.parametrize(
-    ("given", "picked"),
+    ("context", "step", "picked"),
     [
-        ("true, 50, false, 7, null, null", False),
-        ("true, 50, false, 7, 7, 25", False),
-        ("false, 50, false, 7, null, null", True),
-        ("true, null, false, 7, null, null", True),
-        ("true, 50, true, 7, null, null", True),
-        ("true, 50, null, 7, null, null", False),
-        ("true, 50, false, 8, 7, null", True),
-        ("true, 51, false, 7, 7, 25", True),
+        ((True, None, None, None), (7, 100, 50), False),
+        ((True, 90, 7, 25), (7, 100, 50), False),
+        ((False, None, None, None), (7, 100, 50), True),
+        ((True, None, None, None), (7, 100, None), True),
+        ((True, 100, None, None), (7, 100, 50), True),
+        ((True, 100, 7, 25), (7, 90, 50), False),
+        ((True, None, 7, None), (8, 100, 50), True),
+        ((True, None, 7, None), (8, 100, None), True),
+        ((True, 90, 7, 25), (7, 100, 51), True),
     ],
 )
-def test_a_step_is_picked_where_its_group_does_not_tell(con, given: str, picked: bool) -> None:
-    # Whether its group is plain, compute, whether it is first, number, superseded above, baseline.
-    assert con.execute(f"select is_picked({given})").fetchall() == [(picked,)]
+def test_a_step_is_picked_where_its_group_does_not_tell(con, context, step, picked: bool) -> None:
+    table(
+        con,
+        "dirty_contexts",
+        "group_id integer, is_plain boolean, first_ts_us bigint, superseded_above bigint,"
+        " baseline_us bigint",
+        (1, *context),
+    )
+    table(
+        con,
+        "steps",
+        "group_id integer, step bigint, ts_us bigint, compute_us bigint, before_us bigint,"
+        f" straggler_node varchar, {DURATIONS}",
+        (1, *step, 0, None, 0, 0, 0, 0, 0),
+    )
+    assert bool(yielded(con, "staging/picked_steps", "step")) is picked
