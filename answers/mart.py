@@ -28,7 +28,10 @@ class Meta:
 
 
 class Mart:
-    """An open mart."""
+    """An open mart.
+
+    All that asks it raises HeadwayError where another version published it without what is read.
+    """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         self._con = con
@@ -40,49 +43,43 @@ class Mart:
 
     def keep(self, name: str, query: str, params: Params = None) -> None:
         """Keep a query's rows as a table of this connection only."""
-        self._con.execute(f"create or replace temp table {name} as {query}", params)
+        self._execute(f"create or replace temp table {name} as {query}", params)
 
     def define(self, name: str, query: str) -> None:
         """Give a query a name on this connection, to be run where it is asked for."""
-        self._con.execute(f"create or replace temp view {name} as {query}")
+        self._execute(f"create or replace temp view {name} as {query}")
 
     def define_table(self, name: str, parameters: list[str], query: str) -> None:
         """Give a query of parameters a name on this connection, to be read like a table."""
-        self._con.execute(
+        self._execute(
             f"create or replace temp macro {name}({', '.join(parameters)}) as table {query}"
         )
 
     def rows(self, query: str, params: Params = None) -> list[dict[str, Any]]:
-        """A query's rows as dictionaries; integers stay integers of any size.
+        """A query's rows as dictionaries; integers stay integers of any size."""
+        result = self._execute(query, params)
+        names = [column[0] for column in result.description or []]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
-        Raises HeadwayError where another version published the mart, without what is asked for.
-        """
+    def _execute(self, query: str, params: Params = None) -> duckdb.DuckDBPyConnection:
         try:
-            result = self._con.execute(query, params)
+            return self._con.execute(query, params)
         except (duckdb.CatalogException, duckdb.BinderException) as e:
             raise HeadwayError(
                 f"the published numbers lack what this Headway reads ({str(e).splitlines()[0]}):"
                 " `headway refresh` publishes them anew"
             ) from e
-        names = [column[0] for column in result.description or []]
-        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 @contextmanager
 def open_mart(home: Home) -> Iterator[Mart]:
     """Open the mart that CURRENT names.
 
-    Raises NothingPublished where there is none, HeadwayError where it cannot be read, or where
-    another version published it without a table that is asked for.
+    Raises NothingPublished where there is none, HeadwayError where it cannot be read.
     """
-    name, con = connect(home)
+    _, con = connect(home)
     try:
         yield Mart(con)
-    except duckdb.CatalogException as e:
-        raise HeadwayError(
-            f"{home.mart / name}: another version of Headway published it; `headway refresh`"
-            " publishes a new one"
-        ) from e
     finally:
         con.close()
 

@@ -149,14 +149,17 @@ def restarts(found: Review) -> Rows:
 
 
 def broken(found: Review) -> Rows:
-    """Promises broken in the week."""
+    """Promises broken in the week, and whether a restore test mended them by its end."""
     return [
         {
-            "Job": row["job"],
-            "At": format.moment(row["at_us"]),
-            "Lost": format.duration(row["lost_us"]),
+            "Job": breach.job,
+            "At": format.moment(breach.at_us),
+            "Lost": format.duration(breach.lost_us),
+            "Mended": format.moment(breach.mended_us)
+            if breach.mended_us is not None and breach.mended_us < found.as_of_us
+            else "not yet",
         }
-        for row in found.broken
+        for breach in found.broken
     ]
 
 

@@ -30,7 +30,12 @@ slower = settings(slow, max_examples=EXAMPLES // 4)
 
 def derived(seed: int, as_of_us: int | None = None) -> list[tuple[Any, ...]]:
     """The capacity of a stream that is delivered at once."""
-    lifecycle, steps = capacity_streams.random_stream(seed)
+    return derived_from(*capacity_streams.random_stream(seed), as_of_us)
+
+
+def derived_from(
+    lifecycle: list[dict[str, Any]], steps: list[dict[str, Any]], as_of_us: int | None = None
+) -> list[tuple[Any, ...]]:
     with tempfile.TemporaryDirectory() as folder, harness.fresh_warehouse() as con:
         harness.deliver(con, Path(folder), lifecycle, steps)
         harness.rederive(con, as_of_us)
@@ -47,13 +52,41 @@ def test_random_node_states_give_what_the_plain_reading_gives(first_seed: int) -
         assert found == expected, f"seed {seed}, as of {as_of_us}"
 
 
+def test_the_streams_that_are_compared_hold_all_that_goes_wrong_with_node_states() -> None:
+    seen = {
+        fault
+        for seed in range(20)
+        for fault in capacity_streams.faults(capacity_streams.random_stream(seed)[0])
+    }
+    assert seen == {
+        *("a set of nodes", "an overlap", "a missing end", "a flap", "a long drain"),
+        *("an unknown node", "a restart"),
+    }
+
+
 @slow
-@given(st.integers(0, 10**9))
-def test_every_installed_gpu_microsecond_of_every_hour_is_in_one_row(seed: int) -> None:
+@given(st.integers(0, 10**9), st.booleans())
+def test_every_installed_gpu_microsecond_of_every_hour_is_in_one_row(
+    seed: int, with_jobs: bool
+) -> None:
     lifecycle, steps = capacity_streams.random_stream(seed)
-    # Of states alone: all that the nodes on record have from their first state on.
-    told = [e for e in lifecycle if e["event"] == "node_state"]
     as_of_us = max(r["ts_us"] for r in lifecycle + steps)
+    if with_jobs:
+        # No node is unknown: what is installed does not depend on what jobs hold.
+        lifecycle += capacity_streams.all_known(min(r["ts_us"] for r in lifecycle + steps) - 1)
+    else:
+        last = {"event": "change_ended", "ts_us": as_of_us, "id": "c", "change": "security"}
+        lifecycle, steps = [e for e in lifecycle if e["event"] == "node_state"] + [last], []
+    installed = installed_by_hour(lifecycle, as_of_us)
+    found: dict[int, int] = defaultdict(int)
+    for _, hour_us, *_, gpu_us in derived_from(lifecycle, steps):
+        assert gpu_us > 0
+        found[hour_us] += gpu_us
+    assert found == {hour_us: gpu_us for hour_us, gpu_us in installed.items() if gpu_us}
+
+
+def installed_by_hour(told: list[dict[str, Any]], as_of_us: int) -> dict[int, int]:
+    """All that the nodes on record have from their first state on, in GPU-µs."""
     installed: dict[int, int] = defaultdict(int)
     for points in capacity_reference.node_states(told, as_of_us).values():
         ends = [t for t, _, _ in points[1:]] + [as_of_us]
@@ -61,20 +94,7 @@ def test_every_installed_gpu_microsecond_of_every_hour_is_in_one_row(seed: int) 
             for hour_us in range(start_us - start_us % streams.HOUR_US, end_us, streams.HOUR_US):
                 inside = min(end_us, hour_us + streams.HOUR_US) - max(start_us, hour_us)
                 installed[hour_us] += inside * gpus
-    rows = derived_without_jobs(told, as_of_us)
-    found: dict[int, int] = defaultdict(int)
-    for _, hour_us, *_, gpu_us in rows:
-        assert gpu_us > 0
-        found[hour_us] += gpu_us
-    assert found == {hour_us: gpu_us for hour_us, gpu_us in installed.items() if gpu_us}
-
-
-def derived_without_jobs(told: list[dict[str, Any]], as_of_us: int) -> list[tuple[Any, ...]]:
-    last = {"event": "change_ended", "ts_us": as_of_us, "id": "c", "change": "security"}
-    with tempfile.TemporaryDirectory() as folder, harness.fresh_warehouse() as con:
-        harness.deliver(con, Path(folder), [*told, last], [])
-        harness.rederive(con)
-        return harness.capacity(con)
+    return installed
 
 
 @slower

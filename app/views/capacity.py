@@ -37,6 +37,7 @@ def capacity(facts: Facts, scope: Scope, start_us: int, end_us: int) -> Capacity
 
 
 def _bins(rows: list[dict[str, Any]], over: Span, through_us: int) -> list[Bin]:
+    """Stretches of equal length; the first begins where the record does, the last ends there."""
     step_us = -(-(over[1] - over[0]) // (BINS * HOUR_US)) * HOUR_US
     sums: dict[int, dict[str, int]] = {}
     for row in rows:
@@ -45,7 +46,7 @@ def _bins(rows: list[dict[str, Any]], over: Span, through_us: int) -> list[Bin]:
         group = group_of(row["category"], row["component"])
         groups[group] = groups.get(group, 0) + row["gpu_us"]
     return [
-        Bin(start_us, min(start_us + step_us, over[1], through_us), groups)
+        Bin(max(start_us, rows[0]["hour_us"]), min(start_us + step_us, over[1], through_us), groups)
         for start_us, groups in sorted(sums.items())
     ]
 

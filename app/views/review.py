@@ -16,7 +16,7 @@ from metrics.budget import Amount, State, amount
 from metrics.capacity import Spent
 from metrics.conventions import US_PER_S
 from metrics.errors import UsageError
-from metrics.objectives import standing
+from metrics.objectives import Breach
 from metrics.rulings import OWN, Kind, Ruling
 from metrics.scope import Scope
 
@@ -101,7 +101,8 @@ class Review:
     nodes: tuple[tuple[str, int, int, int], ...]
     frozen: tuple[tuple[int, int], ...]
     open_restarts: tuple[dict[str, Any], ...]
-    broken: tuple[dict[str, Any], ...]
+    broken: tuple[Breach, ...]
+    """Promises broken in the week, those mended since included."""
     capacity: tuple[Capacity, Spent] | None
     """What the installed GPUs did this week, and last week's sums; None where none is known."""
     explained: tuple[dict[str, Any], ...]
@@ -129,8 +130,7 @@ def review(facts: Facts, scope: Scope, week_name: str) -> Review:
     as_of_us = min(week.end_us, through_us)
     reports = budgets.reports(facts, scope, as_of_us)
     restarts = detail.restart_rows(facts, scope, 0, as_of_us)
-    breaches = [b for b in facts.breaches if facts.in_scope(b.job, scope)]
-    broken = standing(breaches, week.start_us, week.end_us)
+    broken = [b for b in facts.breaches if week.start_us <= b.at_us < week.end_us]
     return Review(
         week,
         scope,
@@ -143,7 +143,7 @@ def review(facts: Facts, scope: Scope, week_name: str) -> Review:
         _spent(facts, scope, week, "node")[:TOP],
         _frozen(facts, scope, week, as_of_us),
         tuple(row for row in restarts if row["outcome"] == "open"),
-        tuple({"job": b.job, "at_us": b.at_us, "lost_us": b.lost_us} for b in broken),
+        tuple(b for b in broken if facts.in_scope(b.job, scope)),
         _capacity(facts, scope, week),
         tuple(waits.explained(facts, scope, week.start_us, as_of_us)),
         waits.verdicts(facts, scope, week.start_us, as_of_us),

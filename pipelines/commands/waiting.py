@@ -88,7 +88,7 @@ def share(part_us: int, whole_us: int | None) -> str:
 
 def outlook(present: dict[str, Any]) -> str:
     """Its place in its tier, and what comparable jobs that had waited as long went through."""
-    place = "not in the line: its owner holds it back"
+    place = "not in the line: it does not ask for GPUs yet"
     if present["position"] is not None:
         place = f"number {present['position']} of {present['of']} in {present['tier']} by age"
     expected = present["expectation"]

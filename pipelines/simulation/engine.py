@@ -15,19 +15,12 @@ from pipelines.simulation.contracts import Verdict
 from pipelines.simulation.disorder import delivery_of
 from pipelines.simulation.hazards import Hazards
 from pipelines.simulation.lifecycle import JobRun, Lifecycle
+from pipelines.simulation.outcomes import Breach, RestartRow, WaitingRow, WaitRow, WaitTurn
 from pipelines.simulation.recording import Recorder
 from pipelines.simulation.scenario import DAY_US, MINUTE_US, Scenario
 from pipelines.simulation.scheduling import Scheduler
 from pipelines.simulation.sharing import ShareRow
-from pipelines.simulation.truth import (
-    Breach,
-    CapacityTruth,
-    RestartRow,
-    WaitingRow,
-    WaitRow,
-    WaitTurn,
-    Window,
-)
+from pipelines.simulation.truth import CapacityTruth, Window
 from pipelines.simulation.workload import JobPlan, Workload, guaranteed_gpus
 from pipelines.simulation.writing import Folder
 

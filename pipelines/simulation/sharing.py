@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from metrics.conventions import HOUR_US
-from pipelines.simulation.truth import hours
+from pipelines.simulation.painting import hours
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from metrics.conventions import US_PER_MS, US_PER_S
-from pipelines.simulation.truth import PAUSE, PHASE, SLIVER_US, JobTruth, PaintedSteps, Stretch
+from pipelines.simulation.painting import PaintedSteps
+from pipelines.simulation.truth import PAUSE, PHASE, SLIVER_US, JobTruth, Stretch
 from pipelines.simulation.workload import JobPlan
 
 Micros = npt.NDArray[np.int64]

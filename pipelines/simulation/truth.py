@@ -12,11 +12,17 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
 from metrics.conventions import HOUR_US
+from pipelines.simulation.outcomes import RestartRow, WaitRow, WaitTurn
+from pipelines.simulation.painting import (
+    BASELINE_STEPS,
+    PaintedSteps,
+    hours,
+    slow_step_limit,
+    sums_by_hour,
+)
 
-Micros = npt.NDArray[np.int64]
 Label = tuple[str, str, str]
 """(category, component, cause)"""
 
@@ -27,9 +33,6 @@ CATEGORY_OF_CAUSE = {
     "suspended": "job",
     "rollback": "job",
 }
-BASELINE_STEPS = 101
-"""The baseline is read from steps number 2 to 102 of an attempt."""
-BASELINE_MIN_STEPS = 20
 SLIVER_US = 1_000
 SILENT_AFTER_US = 6 * HOUR_US
 
@@ -55,15 +58,6 @@ RESTART_COMPONENTS = ("requeue", "launch", "load", "first_step")
 def category(cause: str) -> str:
     """The category that a cause is counted under."""
     return CATEGORY_OF_CAUSE.get(cause, "restart")
-
-
-def hours(start_us: int, end_us: int) -> Iterator[tuple[int, int]]:
-    """(hour_us, µs inside it) of every UTC hour that a span touches."""
-    while start_us < end_us:
-        hour = start_us - start_us % HOUR_US
-        until = min(hour + HOUR_US, end_us)
-        yield hour, until - start_us
-        start_us = until
 
 
 @dataclass(frozen=True)
@@ -127,67 +121,6 @@ class Boundary:
     """Of an interruption: how long progress had ended, windows, pauses and phases apart."""
 
 
-@dataclass(frozen=True)
-class RestartRow:
-    """One restart; None for what cannot be known of a job without steps."""
-
-    job: str
-    detected_us: int
-    recovered_us: int | None
-    cause: str
-    outcome: str
-    basis: str | None
-    attempts_used: int
-    interruptions: int
-    lost_steps: int | None
-    time_to_restart_us: int | None
-    detect_us: int | None
-    requeue_us: int
-    launch_us: int
-    load_us: int
-    first_step_us: int | None
-
-
-@dataclass(frozen=True)
-class WaitRow:
-    """How long a job waited from its submission to its first step."""
-
-    job: str
-    tier: str
-    submitted_us: int
-    started_us: int | None
-    wait_us: int
-    censored: bool
-    basis: str | None
-
-
-@dataclass(frozen=True)
-class WaitTurn:
-    """A stretch of a queue wait: part and reason as `headway why` has them."""
-
-    job: str
-    start_us: int
-    end_us: int
-    part: str
-    """pending (with its reason, empty before any is given), launch, load, first_step or requeue"""
-    reason: str
-
-
-@dataclass(frozen=True)
-class WaitingRow:
-    """A job that waits at the end of the simulated time; None where nothing is set aside for it."""
-
-    job: str
-    since_us: int
-    is_again: bool
-    part: str
-    reason: str
-    reason_since_us: int
-    gpus: int
-    gathered_gpus: int | None
-    gathered_since_us: int | None
-
-
 @dataclass
 class _Chunk:
     """Consecutive steps of one attempt; `compute` is {hour_us: (useful, slow)} once classified."""
@@ -195,19 +128,6 @@ class _Chunk:
     last_step: int
     count: int
     compute: dict[int, tuple[int, int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class PaintedSteps:
-    """Painted steps in order: arrays of one length, microseconds. `compute` is what is left."""
-
-    begin_us: Micros
-    end_us: Micros
-    loader_us: Micros
-    compute_us: Micros
-    straggler_us: Micros
-    checkpoint_us: Micros
-    overhead_us: Micros
 
 
 @dataclass
@@ -597,52 +517,6 @@ class JobTruth:
         )
 
 
-def slow_step_limit(compute_us: Micros, expected_step_us: int | None) -> int | None:
-    """The baseline b of an attempt from the compute of its steps 2 to 102, or None: no limit."""
-    ordered = np.sort(compute_us)
-    n = len(ordered)
-    if expected_step_us:
-        baseline = expected_step_us
-    elif n < BASELINE_MIN_STEPS:
-        return None
-    else:
-        baseline = int(ordered[(n - 1) // 2])
-    p90 = int(ordered[(9 * n + 9) // 10 - 1]) if n else 0
-    return None if baseline == 0 or 2 * p90 > 3 * baseline else baseline
-
-
-def sums_by_hour(
-    begin_us: Micros, end_us: Micros, parts: tuple[Micros, ...]
-) -> dict[int, list[int]]:
-    """Sum parts that lie one after the other in each step by UTC hour: {hour_us: [µs by part]}.
-
-    The steps are in order of time; those that cross an hour are cut one by one.
-    """
-    hour = begin_us // HOUR_US
-    crossing = hour != (end_us - 1) // HOUR_US
-    starts = np.flatnonzero(np.diff(hour, prepend=hour[0] - 1))
-    whole = np.stack(parts)
-    found: dict[int, list[int]] = {}
-    if crossing.any():
-        for i in np.flatnonzero(crossing).tolist():
-            _cut_by_hour(int(begin_us[i]), [int(part[i]) for part in parts], found)
-        whole[:, crossing] = 0
-    sums = np.add.reduceat(whole, starts, axis=1)
-    for column, start in enumerate(starts.tolist()):
-        totals = found.setdefault(int(hour[start]) * HOUR_US, [0] * len(parts))
-        for i, us in enumerate(sums[:, column].tolist()):
-            totals[i] += us
-    return found
-
-
-def _cut_by_hour(begin_us: int, lengths: list[int], found: dict[int, list[int]]) -> None:
-    moment = begin_us
-    for i, length in enumerate(lengths):
-        for hour, us in hours(moment, moment + length):
-            found.setdefault(hour, [0] * len(lengths))[i] += us
-        moment += length
-
-
 class CapacityTruth:
     """GPU time of the cluster by hour and state of its nodes, in GPU-microseconds."""
 
@@ -653,18 +527,3 @@ class CapacityTruth:
         """GPUs were in a state for a while."""
         for hour, us in hours(start_us, end_us):
             self.gpu_us[hour, state] += us * gpus
-
-
-@dataclass(frozen=True)
-class Breach:
-    """A promise that was not kept to a job."""
-
-    job: str
-    attempt: int
-    kind: str
-    """no_signal, short_grace or durability"""
-    at_us: int
-    promised_us: int
-    """The grace window; of durability the checkpoint interval."""
-    given_us: int
-    """The time from the signal to the reclaim; of durability the rework that the loss cost."""

@@ -78,7 +78,7 @@ worst as (
 )
 select b.job, b.at_us,
   case when w.job is null then true when w.is_sure then false end as kept,
-  b.tenant || ' then held ' || b.held || ' of ' || b.guaranteed || ' guaranteed GPUs, '
+  'its tenant ' || b.tenant || ' then held ' || b.held || ' of ' || b.guaranteed || ' guaranteed GPUs, '
     || case when w.job is null then 'and no job within its own guarantee could have had them'
       else 'while ' || w.waiting || ' waited within its guarantee' end
     || case when w.is_sure is false then '; whether these nodes fit it is unknown' else '' end

@@ -12,12 +12,13 @@ ranked as (
 select p.job, p.signalled_us as at_us,
   case when l.job_id is not null then true else b.rank > v.rank end as kept,
   case
-    when l.job_id is not null then p.by_job || ' called back what is reserved for it'
+    when l.job_id is not null then 'called back by ' || p.by_job || ', for which the GPUs are reserved'
     when p.by_job is null then 'the signal does not say for which job'
-    when b.job is null then p.by_job || ', for which it left, is not on record'
+    when b.job is null then 'it left for ' || p.by_job || ', which is not on record'
     when b.rank is null or v.rank is null
-      then 'the policy ranks no tier ' || case when b.rank is null then coalesce(b.tier, '') else coalesce(v.tier, '') end
-    else p.by_job || ' (' || b.tier || ') preempted it (' || v.tier || ')'
+      then coalesce('the policy ranks no tier ' || case when b.rank is null then b.tier else v.tier end,
+        'one of the two has no tier on record')
+    else 'it (' || v.tier || ') was preempted for ' || p.by_job || ' (' || b.tier || ')'
   end as detail
 from preemptions p
 left join loaned l using (job_id, attempt, signalled_us)

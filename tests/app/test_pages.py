@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import fleet
 import harness
 import pytest
 import typer
@@ -18,7 +19,8 @@ from answers import questions
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
-from app.views import cluster
+from app.views import capacity, cluster
+from metrics.conventions import HOUR_US
 from metrics.errors import UsageError
 from metrics.rulings import Kind
 from metrics.scope import Scope
@@ -154,6 +156,21 @@ def test_the_capacity_page_sums_to_what_is_installed(open_page: Opener) -> None:
     dollars = [int(cost.replace("$", "").replace(",", "")) for cost in table["Cost"]]
     # 814 GPUs for 720 hours at $2.50; what is printed adds up.
     assert sum(dollars[:-1]) == dollars[-1] == 814 * 720 * 5 // 2
+
+
+def test_where_the_record_begins_inside_a_stretch_what_is_installed_is_no_less(
+    tmp_path: Path,
+) -> None:
+    # 30 days in stretches of 6 hours that end at hour 10: the first, from -2 to 4, begins at 0.
+    site = fleet.Fleet()
+    site.tell("node_state", fleet.at(0), None, node="n[1-64]", gpus=8, state="idle")
+    site.tell("change_ended", fleet.at(10), None, id="c", change="security")
+    with fleet.facts(site.publish(tmp_path)) as facts:
+        found = capacity.capacity(facts, Scope(), fleet.at(10) - 720 * HOUR_US, fleet.at(10))
+    assert [(b.start_us, b.end_us, b.installed) for b in found.bins] == [
+        (fleet.at(0), fleet.at(4), 512),
+        (fleet.at(4), fleet.at(10), 512),
+    ]
 
 
 def test_without_node_states_what_is_installed_is_unknown(

@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 
 import dagster as dg
+import fleet
 import pytest
 from pages import ROOT
 
-from app.views.review import Week
+from app import review_text
+from app.views.review import Week, review
 from metrics.errors import UsageError
+from metrics.scope import Scope
 from pipelines.cli import app as command_line
 from pipelines.defs.reviews import every_monday, weekly_review
 from pipelines.defs.site import Site
@@ -54,6 +57,33 @@ def test_a_week_with_node_states_has_its_capacity_in_the_review(
     # 814 GPUs for 168 hours, at the policy's $2.50.
     (installed,) = re.findall(r"\| Installed \|.*", markdown)
     assert "| 136,752 GPU-h | 100.0 % | 100.0 % | $341,880 |" in installed
+
+
+@pytest.mark.parametrize(
+    ("tested", "mended"), [(None, "not yet"), (60, "Tue 3 Mar 12:00 UTC"), (200, "not yet")]
+)
+def test_a_promise_that_was_mended_was_still_broken_in_the_week(
+    tested: float | None, mended: str, tmp_path: Path
+) -> None:
+    # Stopped at hour 50 of March, a Tuesday; 30 steps of an hour are lost where 20 are promised.
+    site = fleet.Fleet()
+    site.submit(0, checkpoint_interval_us=20 * fleet.HOUR_US)
+    site.allocate(0)
+    site.train(0, 50)
+    for step in (20, 40):
+        site.tell("checkpoint_completed", fleet.at(step), attempt=0, step=step)
+    site.interrupt(50, "hardware")
+    site.tell("checkpoint_loaded", fleet.at(51), attempt=1, step=20)
+    site.train(51, 40, attempt=1, number=21)
+    site.tell("change_ended", fleet.at(300), None, id="c", change="security")
+    if tested is not None:
+        site.tell("restore_test", fleet.at(tested), step=40, result="pass")
+    with fleet.facts(site.publish(tmp_path)) as facts:
+        found = review(facts, Scope(), "2026-W10")
+    (row,) = (row for row in found.rows if row.broken is not None)
+    assert row.broken == (1, 0, 1)
+    lost = {"Job": "big", "At": "Tue 3 Mar 02:00 UTC", "Lost": "1 d 6 h"}
+    assert review_text.broken(found) == [lost | {"Mended": mended}]
 
 
 @pytest.mark.parametrize("week", ["2026-44", "2026-W99", "next"])

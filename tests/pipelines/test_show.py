@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.commands.waiting import outlook
 from pipelines.show import (
     Format,
     bar,
@@ -185,3 +186,10 @@ def test_in_a_narrow_terminal_no_word_and_no_number_is_broken(
     said = "\n".join(lines)
     assert said.count("three-weeks") == said.count("20 m 00 s") == said.count("1 h 15 m") == 3
     assert said.count("preempted") == 3
+
+
+def test_a_job_that_waits_for_another_is_not_said_to_be_held_by_its_owner() -> None:
+    expectation = {"comparable": 0, "p50_us": None, "p90_us": None}
+    present = {"position": None, "of": None, "tier": "batch", "size": "small"}
+    said = outlook(present | {"expectation": expectation})
+    assert said.startswith("not in the line: it does not ask for GPUs yet; to expect: unknown")

@@ -650,3 +650,24 @@ def test_preemptible_work_does_not_borrow(judge: Judge) -> None:
 
 def test_without_shares_in_the_policy_nothing_is_judged(judge: Judge) -> None:
     assert judge("guaranteed_share", FULL) == [(None, None, None)]
+
+
+@pytest.mark.parametrize("by_job", ["high", "odd", "gang", "nobody"])
+def test_no_account_of_a_verdict_begins_with_a_name(
+    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path, by_job: str
+) -> None:
+    # Pages begin a sentence with it, with a capital letter: that would be another name.
+    others = [
+        event("job_submitted", 0, "gang", tier="batch", gpus=64),
+        event("job_submitted", 0, "odd", tier="elsewhere", gpus=64),
+        event("backfill_started", 0, "j", for_job="gang", gpus=8, preemptible=True),
+    ]
+    records = [*FULL, *BORROWS, *others, *preempted(by_job=by_job)]
+    policy = harness.POLICY.model_copy(update={"shares": SHARES})
+    harness.deliver(warehouse, tmp_path, records, taken())
+    harness.rederive(warehouse)
+    rows = harness.published(warehouse, "contracts", policy=policy)["contracts"]
+    told = {row["contract"]: row["detail"] for row in rows}
+    assert {"tier_preemption", "guaranteed_share", "backfill_loan"} <= told.keys()
+    names = {"j", "b", "b1", "b2", by_job}
+    assert [detail for detail in told.values() if detail.split()[0] in names] == []

@@ -94,14 +94,23 @@ def test_what_is_used_does_not_depend_on_what_is_guaranteed(guaranteed: dict[str
     assert used(*BEGAN, record("job_ended", 2, outcome="completed"), policy=policy) == [8, 8]
 
 
-def test_a_mart_of_another_version_is_told_as_that(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda mart: shares.rows(mart, POLICY, EVER_US),
+        lambda mart: mart.keep("kept", "from holds"),
+        lambda mart: mart.define("defined", "from holds"),
+    ],
+    ids=["rows", "a table that is kept", "a query that is named"],
+)
+def test_a_mart_of_another_version_is_told_as_that(tmp_path: Path, ask: Any) -> None:
     site = fleet.Fleet()
     site.lifecycle, site.steps = BEGAN, STEPS
     home = site.publish(tmp_path, POLICY)
     with duckdb.connect(home.mart / current(home)) as con:
         con.execute("drop table holds")
     with (
-        pytest.raises(HeadwayError, match="another version of Headway published it"),
+        pytest.raises(HeadwayError, match=r"lack what this Headway reads.*`headway refresh`"),
         fleet.facts(home, POLICY) as facts,
     ):
-        shares.rows(facts.mart, POLICY, EVER_US)
+        ask(facts.mart)
