@@ -58,9 +58,9 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> Rows:
     return [
         {
             "Broken": format.count(row["broken"]),
+            "Contract": format.capital(row["promise"]),
             "Kept": format.count(row["kept"]),
             "Unknown": format.count(row["unknown"]),
-            "Contract": format.capital(row["promise"]),
         }
         for row in rows
     ]
@@ -73,13 +73,13 @@ def breach(row: Mapping[str, Any]) -> str:
 
 
 def breaches(rows: Sequence[Mapping[str, Any]], most: int) -> Rows:
-    """The newest breaches, with the job, the moment and how."""
+    """The newest breaches, with the job, how, and the moment."""
     return [
         {
             "Job": row["job"],
-            "At": format.moment(row["at_us"]),
+            "How": format.capital(row["detail"]),
             "Contract": format.capital(CONTRACTS[row["contract"]]),
-            "How": row["detail"],
+            "At": format.moment(row["at_us"]),
         }
         for row in reversed(rows[-most:])
     ]

