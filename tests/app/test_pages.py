@@ -508,6 +508,7 @@ def test_a_job_that_waits_is_told_why_and_not_that_it_lacks_steps(open_page: Ope
     run = open_page("job", as_of=AS_OF, job="16")
     assert not run.exception
     told = said(run)
+    assert "with 1 small batch job that had waited as long" in told
     assert "It has not run yet" in told
     assert "is still waiting after" in told
     assert "no step records" not in told
