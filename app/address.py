@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from answers.moments import rfc3339
+from app import format
 from metrics.scope import Scope
 
 CARRIED = ("scope", "as_of")
@@ -23,6 +24,7 @@ KEYS = (
     "node",
     "restart",
     "attempt",
+    "beside",
     "vs",
     "tier",
     "week",
@@ -59,6 +61,11 @@ def carried(**more: str | None) -> dict[str, str]:
 def link(page: str, **more: str | None) -> str:
     """A link to another page for a text, with scope and moment kept."""
     return f"/{page}?{urlencode(carried(**more))}"
+
+
+def job_link(job: str) -> str:
+    """A job's name that leads to its page, for a text."""
+    return f"[{format.plain(job)}]({link('job', job=job)})"
 
 
 def scope_text(scope: Scope) -> str | None:

@@ -69,7 +69,7 @@ class Document:
         if not lines:
             self.text(none)
             return
-        self.markdown += [*(f"- {line}" for line in lines), ""]
+        self.markdown += [*(f"- {format.plain(line)}" for line in lines), ""]
         self.html.append("<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>")
 
     def table(self, rows: Sequence[dict[str, str]], none: str) -> None:
@@ -85,7 +85,8 @@ class Document:
             *("| " + " | ".join(_cell(row[head]) for head in heads) + " |" for row in rows),
             "",
         ]
-        side = {name: ' class="number"' if name in right else "" for name in heads}
+        kinds = {name: "number" if name in right else _kind(rows, name) for name in heads}
+        side = {name: f' class="{kind}"' if kind else "" for name, kind in kinds.items()}
         head = "".join(f"<th{side[name]}>{escape(name)}</th>" for name in heads)
         body = "".join(
             "<tr>"
@@ -103,6 +104,14 @@ class Document:
         self.charts[name] = svg(drawing)
         self.markdown += [f"![{drawing.alt}]({name}.svg)", ""]
         self.html.append(f'<figure class="wide">{self.charts[name]}</figure>')
+
+
+SENTENCE = 40
+"""A column with a longer cell than this is wrapped."""
+
+
+def _kind(rows: Sequence[dict[str, str]], name: str) -> str:
+    return "said" if max(len(row[name]) for row in rows) > SENTENCE else ""
 
 
 def _cell(text: str) -> str:
@@ -184,10 +193,9 @@ _STYLE = (
     f"margin:2rem auto;padding:0 1rem;color:{LIGHT.ink};line-height:1.45}}"
     f"table{{border-collapse:collapse;width:100%}}th,td{{text-align:left;padding:.3rem .6rem;"
     f"border-bottom:1px solid {LIGHT.grid}}}th{{color:{LIGHT.ink2};font-weight:600}}"
-    ".number{text-align:right;white-space:nowrap}"
+    "td{white-space:nowrap}.number{text-align:right}td.said{white-space:normal;min-width:13rem}"
     # On a phone what is wide scrolls by itself, and a chart's text stays readable.
     ".wide{overflow-x:auto}figure{margin:1rem 0}svg{width:100%;min-width:680px;height:auto}"
-    "td:not(:last-child){white-space:nowrap}td:last-child:not(.number){min-width:14rem}"
     "td{vertical-align:top}"
 )
 

@@ -13,7 +13,14 @@ MINUTE_US = 60 * US_PER_S
 DAY_US = 24 * HOUR_US
 UNKNOWN = "unknown"
 
+_MARKUP = re.compile(r"[\\`*_\[\]<>$~#&|]")
+
 Number = int | Fraction | float
+
+
+def plain(text: object) -> str:
+    """What people or records say, for a page's Markdown: shown as it was written, in one line."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(str(text).split()))
 
 
 def duration(us: int | None) -> str:

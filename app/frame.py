@@ -1,5 +1,6 @@
 """What every page has: its moment and scope, head and states, its charts with their numbers."""
 
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -334,12 +335,32 @@ def table(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> 
 
 
 def sentences(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> None:
-    """Rows whose cells are sentences: they are wrapped, not cut, also on a phone."""
+    """Rows of which the second column is a sentence: wrapped, not cut, and in sight on a phone."""
     if not rows:
         st.caption(none)
         return
+    said = [_plain(row) for row in rows]
     height: Literal["content"] | int = "content" if len(rows) <= MOST_UNSCROLLED else SCROLLED_PX
-    st.table(list(map(dict, rows)), hide_index=True, border="horizontal", height=height)
+    st.table(said, hide_index=True, border="horizontal", height=height)
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: format.plain(value) if isinstance(value, str) else value
+        for name, value in row.items()
+    }
+
+
+def shell(*words: str) -> None:
+    """A command of Headway as it can be pasted into a shell; on a phone it is wrapped, not cut."""
+    st.code(shlex.join(("headway", *words)), language="sh", wrap_lines=True)
+
+
+def told_of_newest(seen: View, what: str) -> None:
+    """Say what of the page is not of the moment that the address pins but of the newest data."""
+    newest_us = seen.published.meta.as_of_us or 0
+    if seen.shown_us < newest_us:
+        st.caption(f"{what} as of the newest data: {format.moment(newest_us, seen.zone)}.")
 
 
 def badge(icon: str, word: str, color: str) -> str:

@@ -58,13 +58,13 @@ def objectives(found: Review) -> Rows:
 def _objective(row: Row) -> dict[str, str]:
     return {
         "Objective": name_of(row),
-        "Target": format.percent(row.target, 0),
+        "State": STATE_BADGES[row.state][1],
         "This week": format.percent(row.week),
         "Last week": format.percent(row.last),
         "Four weeks": format.percent(row.four),
         "Trend": trend(row),
+        "Target": format.percent(row.target, 0),
         "Budget left": format.percent(row.left),
-        "State": STATE_BADGES[row.state][1],
     }
 
 
@@ -72,13 +72,13 @@ def _promise(row: Row) -> dict[str, str]:
     week, last, four = row.broken or (0, 0, 0)
     return {
         "Objective": name_of(row),
-        "Target": "none broken",
+        "State": "Broken" if week else "Kept",
         "This week": f"{week} broken",
         "Last week": f"{last} broken",
         "Four weeks": f"{four} broken",
         "Trend": "same" if week == last else "▲ better" if week < last else "▼ worse",
+        "Target": "none broken",
         "Budget left": "a promise",
-        "State": "Broken" if week else "Kept",
     }
 
 

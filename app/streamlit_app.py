@@ -56,8 +56,8 @@ _WIDTH = """<style>
 h1 { padding-bottom: 0.25rem; }
 [class*="st-key-cards"] > div { flex: 1 1 160px; max-width: 20rem; }
 [data-testid="stTable"] td > [data-testid="stMarkdownContainer"] { max-width: none; width: auto; }
-[data-testid="stTable"] td:not(:nth-last-child(-n + 2)) * { white-space: nowrap; }
-[data-testid="stTable"] td:last-child { min-width: 11rem; }
+[data-testid="stTable"] td:not(:nth-child(2)) * { white-space: nowrap; }
+[data-testid="stTable"] td:nth-child(2) { min-width: 11rem; }
 @media (max-width: 640px) { .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; } }
 </style>"""
 

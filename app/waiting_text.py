@@ -24,14 +24,14 @@ def outlook(row: Mapping[str, Any]) -> str:
     kind = f"{row['size']} {row['tier']} job"
     if not expected.comparable:
         return f"what to expect is unknown: no {kind} had waited as long"
-    like = f"{kind}s that had waited as long"
+    like = f"{format.plural(expected.comparable, kind)} that had waited as long"
     if expected.p50_us is None:
-        return f"what to expect is unknown, with {expected.comparable} {like}"
+        return f"what to expect is unknown, with {like}"
     half = format.duration(max(0, expected.p50_us - row["waited_us"]))
     if expected.p90_us is None:
-        return f"of {expected.comparable} {like}, half started within {half} more"
+        return f"of {like}, half started within {half} more"
     late = format.duration(max(0, expected.p90_us - row["waited_us"]))
-    return f"of {expected.comparable} {like}, half started within {half} more, 90 % within {late}"
+    return f"of {like}, half started within {half} more, 90 % within {late}"
 
 
 def explained(rows: Iterable[Mapping[str, Any]]) -> Rows:
@@ -58,9 +58,9 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> Rows:
     return [
         {
             "Broken": format.count(row["broken"]),
+            "Contract": format.capital(row["promise"]),
             "Kept": format.count(row["kept"]),
             "Unknown": format.count(row["unknown"]),
-            "Contract": format.capital(row["promise"]),
         }
         for row in rows
     ]
@@ -73,13 +73,13 @@ def breach(row: Mapping[str, Any]) -> str:
 
 
 def breaches(rows: Sequence[Mapping[str, Any]], most: int) -> Rows:
-    """The newest breaches, with the job, the moment and how."""
+    """The newest breaches, with the job, how, and the moment."""
     return [
         {
             "Job": row["job"],
-            "At": format.moment(row["at_us"]),
+            "How": format.capital(row["detail"]),
             "Contract": format.capital(CONTRACTS[row["contract"]]),
-            "How": row["detail"],
+            "At": format.moment(row["at_us"]),
         }
         for row in reversed(rows[-most:])
     ]

@@ -4,7 +4,6 @@ Each form shows the command that would do the same, so that nobody depends on th
 """
 
 import os
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,8 @@ from answers import gate
 from answers.clock import now_us
 from answers.journal import Journal
 from answers.moments import moment_us, rfc3339
-from app import address, store
+from app import address, frame, store
+from app.format import MINUTE_US
 from app.frame import View
 from app.tokens import Holder, holder_of
 from metrics.conventions import CAUSES, HOUR_US
@@ -40,13 +40,11 @@ def read_only() -> None:
     )
 
 
-def command(*parts: str, **options: str | None) -> str:
-    """The command that does the same, as it can be pasted into a shell."""
-    said = ["headway", *parts]
-    for name, value in options.items():
-        if value is not None:
-            said += [f"--{name.rstrip('_')}", shlex.quote(value)]
-    return " ".join(said)
+def command(*parts: str, **options: str | None) -> None:
+    """Show the command that does the same, in the app's own home wherever it is pasted."""
+    given = options | {"home": str(store.home().root)}
+    said = [(f"--{name.rstrip('_')}", value) for name, value in given.items() if value is not None]
+    frame.shell(*parts, *(word for option in said for word in option))
 
 
 def enter(
@@ -67,22 +65,19 @@ def enter(
     except HeadwayError as e:
         st.error(str(e))
         return
+    st.session_state[_ENTERED] = why
     st.toast(f"Entry {written.id}: {kind.value} of {scope}")
     st.rerun()
 
 
 def note_form(seen: View, week: str) -> None:
     """Keep a note with a week."""
-    if holder() is None:
-        read_only()
-    else:
-        with st.form("note", clear_on_submit=True):
-            text = st.text_area("Note", key="note-text", max_chars=2000)
-            if st.form_submit_button("Keep with this week") and text.strip():
-                enter(Kind.NOTE, text, seen.scope, {"week": week})
+    _empty_once_entered("note-text")
+    text = st.text_area("Note", key="note-text", max_chars=2000)
     scope = address.scope_text(seen.scope)
-    said = command("journal", note="WHAT TO NOTE", week=week, scope=scope, who=_who())
-    st.code(said, language="sh")
+    command("journal", note=text or "WHAT TO NOTE", week=week, scope=scope, who=_who())
+    if _may_enter("Keep with this week", text):
+        enter(Kind.NOTE, text, seen.scope, {"week": week})
 
 
 def override_form(seen: View) -> None:
@@ -91,18 +86,16 @@ def override_form(seen: View) -> None:
     longest_h = seen.published.policy.decisions.longest_override_us // HOUR_US
     change = st.selectbox("Change", held, format_func=lambda c: c.replace("_", " "))
     hours = st.number_input("For how many hours", 1, max(1, longest_h), min(4, longest_h))
-    why = st.text_input("Why", key="override-why", max_chars=500)
-    until_us = -(-now_us() // (60 * 10**6)) * 60 * 10**6 + int(hours) * HOUR_US
-    st.code(
-        command(
-            "override",
-            change=change,
-            scope=address.scope_text(seen.scope),
-            until=rfc3339(until_us),
-            who=_who(),
-            why=why or "WHY",
-        ),
-        language="sh",
+    why = _why("override-why")
+    # Down to the minute: rounded up, the longest that the policy allows would be too long.
+    until_us = (now_us() + int(hours) * HOUR_US) // MINUTE_US * MINUTE_US
+    command(
+        "override",
+        change=change,
+        scope=address.scope_text(seen.scope),
+        until=rfc3339(until_us),
+        who=_who(),
+        why=why or "WHY",
     )
     if _may_enter("Override", why):
         gate.check_until(seen.published.policy, until_us, now_us())
@@ -114,9 +107,9 @@ def hand_form(seen: View) -> None:
     kind = (
         st.segmented_control("What", ["freeze", "thaw"], default="freeze", key="hand") or "freeze"
     )
-    why = st.text_input("Why", key="hand-why", max_chars=500)
+    why = _why("hand-why")
     scope = address.scope_text(seen.scope)
-    st.code(command(kind, scope=scope, who=_who(), why=why or "WHY"), language="sh")
+    command(kind, scope=scope, who=_who(), why=why or "WHY")
     if _may_enter(kind.capitalize(), why):
         enter(Kind(kind), why, seen.scope, {"until_us": None})
 
@@ -125,7 +118,7 @@ def exclude_form(seen: View) -> None:
     """Take whole hours of a scope out of every budget."""
     begins = st.text_input("From (on the hour, UTC)", rfc3339(seen.shown_us // HOUR_US * HOUR_US))
     hours = st.number_input("Hours", 1, 720, 1)
-    why = st.text_input("Why", key="exclude-why", max_chars=500)
+    why = _why("exclude-why")
     try:
         from_us = moment_us(begins or "", "--from")
         if from_us is None or from_us % HOUR_US:
@@ -134,16 +127,13 @@ def exclude_form(seen: View) -> None:
         st.error(str(e))
         return
     until_us = from_us + int(hours) * HOUR_US
-    st.code(
-        command(
-            "exclude",
-            from_=rfc3339(from_us),
-            until=rfc3339(until_us),
-            scope=address.scope_text(seen.scope),
-            who=_who(),
-            why=why or "WHY",
-        ),
-        language="sh",
+    command(
+        "exclude",
+        from_=rfc3339(from_us),
+        until=rfc3339(until_us),
+        scope=address.scope_text(seen.scope),
+        who=_who(),
+        why=why or "WHY",
     )
     if _may_enter("Exclude", why):
         enter(Kind.EXCLUDE, why, seen.scope, {"from_us": from_us, "until_us": until_us})
@@ -152,12 +142,9 @@ def exclude_form(seen: View) -> None:
 def reattribute_form(job: str, detected_us: int) -> None:
     """Give a restart of a job another cause."""
     cause = st.selectbox("Real cause", CAUSES)
-    why = st.text_input("Why", key="reattribute-why", max_chars=500)
+    why = _why("reattribute-why")
     second = rfc3339(detected_us // 10**6 * 10**6)
-    st.code(
-        command("reattribute", job=job, detected=second, cause=cause, who=_who(), why=why or "WHY"),
-        language="sh",
-    )
+    command("reattribute", job=job, detected=second, cause=cause, who=_who(), why=why or "WHY")
     if _may_enter("Re-attribute", why):
         body = {"job": job, "detected_us": detected_us, "cause": cause}
         enter(Kind.REATTRIBUTE, why, Scope(job=job), body)
@@ -179,9 +166,8 @@ def answer_form(waiting: list[Ruling], standing: list[Ruling]) -> None:
             f"{pair[0]} {pair[1].id}: {pair[1].kind.value} of {pair[1].scope} by {pair[1].who}"
         ),
     )
-    why = st.text_input("Why", key="answer-why", max_chars=500)
-    said = command("journal", who=_who(), why=why or "WHY")
-    st.code(said.replace("journal", f"journal --{kind} {entry.id}", 1), language="sh")
+    why = _why("answer-why")
+    command("journal", f"--{kind}", str(entry.id), who=_who(), why=why or "WHY")
     if _may_enter(kind.capitalize(), why):
         enter(Kind(kind), why, entry.scope, {}, entry.id)
 
@@ -191,11 +177,31 @@ def _who() -> str:
     return who.name if who else "NAME"
 
 
+_ENTERED = "entered"
+"""Where a session keeps the words that it entered last."""
+
+
+def _empty_once_entered(key: str) -> None:
+    """Empty a field whose words are in the journal now, so that nobody enters them twice."""
+    if st.session_state.get(key) and st.session_state[key] == st.session_state.get(_ENTERED):
+        st.session_state[key] = ""
+        del st.session_state[_ENTERED]
+
+
+def _why(key: str) -> str:
+    _empty_once_entered(key)
+    return st.text_input("Why", key=key, max_chars=500)
+
+
 def _may_enter(label: str, why: str) -> bool:
     if holder() is None:
         read_only()
         return False
-    return st.button(label, disabled=not why.strip(), key=f"enter-{label}")
+    if not st.button(label, key=f"enter-{label}"):
+        return False
+    if not why.strip():
+        st.error("Say it in words first.")
+    return bool(why.strip())
 
 
 def said_by() -> str:

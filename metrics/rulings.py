@@ -73,6 +73,8 @@ class Rulings:
         """Whether an entry is in force at a moment, and why it is not."""
         if entry.at_us > at_us:
             return "not yet written"
+        if entry.kind in SAID_ONCE:
+            return "recorded"
         if self._answer(entry, Kind.REVOKE, at_us):
             return "revoked"
         if not self.is_approved(entry, at_us):

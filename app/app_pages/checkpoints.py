@@ -90,11 +90,7 @@ def show_runs(seen: View, rows: list[runs.Saved]) -> None:
         frame.table([saving(seen, row) for row in rows[:SHOWN]])
     if len(rows) > SHOWN:
         st.caption(f"and {format.plural(len(rows) - SHOWN, 'run')} more, all better proven")
-    links = [
-        f"[{row.run.job}]({address.link('job', job=row.run.job)})"
-        for row in rows
-        if row.run.promise is Promise.BROKEN
-    ]
+    links = [address.job_link(row.run.job) for row in rows if row.run.promise is Promise.BROKEN]
     if links:
         st.markdown("Open one that broke it: " + ", ".join(links[:8]))
     st.caption("Prove one now: `headway restore-test JOB`.")

@@ -8,24 +8,23 @@ from metrics.rulings import SAID_ONCE, Kind, Ruling
 
 
 def show_all(seen: View) -> None:
-    """The journal, newest first."""
-    rulings = seen.published.rulings
+    """The journal as it stood at the moment of the page, newest first."""
+    entries = [e for e in seen.published.rulings.entries if e.at_us <= seen.as_of_us]
     frame.sentences(
         [
             {
-                "Entry": entry.id,
-                "At": format.moment(entry.at_us),
-                "What": entry.kind.value,
+                "Entry": f"{entry.id} {entry.kind.value}",
+                "Why": entry.why,
+                "Status": status(seen, entry),
                 "Scope": str(entry.scope),
                 "Who": entry.who,
-                "Status": status(seen, entry),
-                "Why": entry.why,
+                "At": format.moment(entry.at_us),
             }
-            for entry in reversed(rulings.entries[-200:])
+            for entry in reversed(entries[-200:])
         ],
         "Nothing is on record yet.",
     )
-    st.code("headway journal", language="sh")
+    frame.shell("journal")
 
 
 def status(seen: View, entry: Ruling) -> str:

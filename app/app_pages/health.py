@@ -75,9 +75,7 @@ def show_unattributed(seen: View) -> None:
             for row in rows
         ]
     )
-    links = ", ".join(
-        f"[{row['name']}]({address.link('job', job=row['name'])})" for row in rows[:5]
-    )
+    links = ", ".join(address.job_link(row["name"]) for row in rows[:5])
     st.markdown(f"Look at {links}.")
 
 
@@ -112,9 +110,9 @@ def show_findings(rows: list[dict[str, object]]) -> None:
         [
             {
                 "Finding": kind,
+                "What it means there": found[0]["detail"],
                 "Jobs": len({row["job"] for row in found}),
                 "For example": found[0]["job"],
-                "What it means there": found[0]["detail"],
             }
             for kind, found in kinds.items()
         ]
@@ -167,6 +165,9 @@ def page() -> None:
         f"{format.plural(records, 'record')} in quarantine,"
         f" {format.plural(len(silent), 'silent job')},"
         f" {format.plural(len(quality['findings']), 'finding')}.",
+    )
+    frame.told_of_newest(
+        seen, "Silent jobs, quarantine, contradictions, checks and what was ingested are told"
     )
     lacking = seen.published.ask(health.uninstrumented, seen.scope, seen.shown_us)
     show_holes(seen, lacking)

@@ -35,7 +35,7 @@ def card_value(card: home.Card) -> str:
     if not card.total:
         return "Unknown"
     if card.left is None:
-        return f"{card.bad} broken" if card.bad else f"0 of {card.total} broken"
+        return f"{card.bad} broken"
     return f"{format.percent(card.left)} left"
 
 
@@ -81,7 +81,8 @@ def why(course: home.Course, cards: list[home.Card], seen: View, said: str) -> s
     hand = seen.published.rulings.frozen_by_hand(seen.scope, seen.as_of_us)
     if hand:
         icon, word, color = STANDING_BADGES[Standing.FROZEN]
-        return f"{frame.badge(icon, word, color)} {hand.who} froze {hand.scope}: {hand.why}"
+        hand_said = format.plain(f"{hand.who} froze {hand.scope}: {hand.why}")
+        return f"{frame.badge(icon, word, color)} {hand_said}"
     standing = Standing.UNKNOWN if seen.is_stale else course.standing
     icon, word, color = STANDING_BADGES[standing]
     since = ""
@@ -91,7 +92,7 @@ def why(course: home.Course, cards: list[home.Card], seen: View, said: str) -> s
     if seen.is_stale:
         return f"{state} What was spent since is not known. An override lets one change pass."
     if standing is not Standing.FROZEN:
-        return f"{state} {said}"
+        return f"{state} {format.plain(said)}"
     held = [card for card in cards if card.slo in course.holding and card.state is State.EXHAUSTED]
     spent = "; ".join(_spent(card) for card in held) or "not yet back above the thaw level"
     return f"{state} {spent}. {_thaws(held)}"
@@ -140,11 +141,11 @@ def permits(seen: View) -> str:
             said.append(frame.badge(":material/question_mark:", f"{name}: unknown, held", "gray"))
     st.markdown(" ".join(said))
     with st.expander("Why, as the gate says it"):
-        st.markdown(answer["explanation"])
+        st.markdown(format.plain(answer["explanation"]))
         for warning in answer["warnings"]:
-            st.markdown(f"- {warning}")
-        scope = f" --scope {seen.scope}" if str(seen.scope) != "fleet" else ""
-        st.code(f"headway gate --change {found[0].change}{scope}", language="sh")
+            st.markdown(f"- {format.plain(warning)}")
+        scope = ("--scope", str(seen.scope)) if str(seen.scope) != "fleet" else ()
+        frame.shell("gate", "--change", found[0].change, *scope)
     return str(answer["explanation"])
 
 
@@ -239,7 +240,7 @@ def show_spent(seen: View, cards: list[home.Card]) -> None:
         )
         if only:
             path = " › ".join(label(name, value) for name, value in only)
-            st.markdown(f"**{path}**")
+            st.markdown(f"**{format.plain(path)}**")
         _bars(seen, chosen or by, only, None)
         if only and st.button("Back to all", icon=":material/undo:", type="tertiary"):
             address.put(**dict.fromkeys(DRILL))
@@ -365,8 +366,9 @@ def show_preview(seen: View) -> None:
     hours = [moment_us(row["hour"]) for row in found["cheapest_hours"][:3]]
     if hours:
         st.markdown("Cheapest hours: " + ", ".join(format.moment(us, seen.zone) for us in hours))
-    said = f"headway preview --change {change} --nodes {','.join(nodes)} --minutes {minutes}"
-    st.code(said, language="sh")
+    frame.shell(
+        "preview", "--change", change, "--nodes", ",".join(nodes), "--minutes", str(minutes)
+    )
 
 
 def show_windows(seen: View) -> None:
@@ -389,18 +391,18 @@ def show_record(seen: View) -> None:
     frame.sentences(
         [
             {
-                "At": format.moment(entry.at_us),
                 "What": entry.kind.value,
+                "Why": entry.why,
                 "State": _state(entry, seen),
                 "Scope": str(entry.scope),
                 "Who": entry.who,
-                "Why": entry.why,
+                "At": format.moment(entry.at_us),
             }
             for entry in reversed(entries)
         ]
     )
     st.caption("A decision names the hour from which on it held; what was known then stays.")
-    st.code("headway freeze history", language="sh")
+    frame.shell("freeze", "history")
 
 
 def _state(entry: Ruling, seen: View) -> str:

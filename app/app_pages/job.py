@@ -53,7 +53,7 @@ def choose(seen: View, present: str | None) -> None:
 
     def chosen() -> None:
         value = st.session_state["find"]
-        address.put(job=value, restart=None, attempt=None, category=None)
+        address.put(job=value, restart=None, attempt=None, beside=None, category=None)
 
     st.selectbox(
         "Job",
@@ -72,9 +72,14 @@ def no_job(seen: View, name: str) -> None:
     _, close = seen.published.read(jobs.closest, name)
     more = [job.job for job in seen.published.read(jobs.search, name)][:5]
     names = list(dict.fromkeys([*close, *more]))
-    links = ", ".join(f"[{n}]({address.link('job', job=n)})" for n in names)
+    links = ", ".join(address.job_link(n) for n in names)
     said = "No name is close to it; the search above lists all."
-    frame.head(seen, f"No job ‘{name}’", f"Closest: {links}." if names else said, with_scope=False)
+    frame.head(
+        seen,
+        f"No job ‘{format.plain(name)}’",
+        f"Closest: {links}." if names else said,
+        with_scope=False,
+    )
 
 
 def verdict(facts: dict[str, Any], wall: Wall | None) -> tuple[str, str]:
@@ -117,14 +122,14 @@ def verdict(facts: dict[str, Any], wall: Wall | None) -> tuple[str, str]:
 def attributes(name: str, facts: dict[str, Any]) -> str:
     """Which job it is, in a line."""
     known = [
-        f"**{name}**",
-        facts["name"] if facts["name"] != name else None,
+        f"**{format.plain(name)}**",
+        format.plain(facts["name"]) if facts["name"] not in (None, name) else None,
         facts["state"],
         format.plural(facts["gpus"], "GPU") if facts["gpus"] else "GPUs unknown",
         facts["tier"] or "no tier",
-        f"tenant {facts['tenant']}" if facts["tenant"] else None,
+        f"tenant {format.plain(facts['tenant'])}" if facts["tenant"] else None,
     ]
-    return " · ".join(str(part) for part in known if part)
+    return " · ".join(part for part in known if part)
 
 
 def cards(seen: View, name: str, facts: dict[str, Any], wall: Wall | None) -> None:
@@ -200,7 +205,7 @@ def show_wall(seen: View, name: str, wall: Wall) -> None:
         }
     )
     frame.numbers(rows)
-    st.code(f"headway job {name}", language="sh")
+    frame.shell("job", name)
 
 
 def show_budget(seen: View, name: str) -> None:
@@ -330,7 +335,7 @@ def show_restarts(seen: View, name: str) -> None:
     row = found[number - 1]
     over_us = row["age_us"] - limit_us
     judged = f"{format.duration(over_us)} over" if over_us >= 0 else "within the limit"
-    node = f" on node {row['node']}" if row["node"] else ""
+    node = f" on node {format.plain(row['node'])}" if row["node"] else ""
     lost = f"; {format.plural(row['lost_steps'], 'step')} done again" if row["lost_steps"] else ""
     st.markdown(
         f"Detected {format.moment(row['detected_us'], seen.zone)}{node}: time to restart"
@@ -420,12 +425,12 @@ def show_contracts(seen: View, name: str) -> None:
     present, broken = seen.published.ask(waiting.of_job, name)
     if present is not None:
         now, outlook = present["now"], waiting_text.outlook(present)
-        st.markdown(f"**{format.capital(now)}.** {format.capital(outlook)}.")
+        st.markdown(f"**{format.plain(format.capital(now))}.** {format.capital(outlook)}.")
     if not broken:
         return
     st.header(f"Contracts that were broken ({len(broken)})", anchor=False)
     for row in broken[: -BREACHES - 1 : -1]:
-        st.markdown(f"- {waiting_text.breach(row)}")
+        st.markdown(f"- {format.plain(waiting_text.breach(row))}")
     if len(broken) > BREACHES:
         frame.numbers(waiting_text.breaches(broken, 100), "Numbers: all of them")
 
@@ -437,12 +442,9 @@ def show_attempts(seen: View, name: str) -> None:
         return
     st.header("Two attempts side by side", anchor=False)
     numbers = [row["attempt"] for row in found]
-    wanted = address.number("attempt")
-    first = numbers.index(wanted) if wanted in numbers else len(numbers) - 2
     one, two = st.columns(2)
-    left = one.selectbox("Attempt", numbers, index=first)
-    right = two.selectbox("Beside attempt", numbers, index=len(numbers) - 1)
-    address.put(attempt=str(left) if left != numbers[-2] else None)
+    left = _attempt(one, "Attempt", "attempt", numbers, numbers[-2])
+    right = _attempt(two, "Beside attempt", "beside", numbers, numbers[-1])
     pair = [next(row for row in found if row["attempt"] == number) for number in (left, right)]
     columns = [f"Attempt {left}", f"Attempt {right} "]
     frame.table(
@@ -451,6 +453,15 @@ def show_attempts(seen: View, name: str) -> None:
             for what, say in _ATTEMPT_FACTS.items()
         ]
     )
+
+
+def _attempt(place: DeltaGenerator, label: str, key: str, numbers: list[int], usual: int) -> int:
+    """Let an attempt be chosen, and keep it in the address where it is not the usual one."""
+    wanted = address.number(key)
+    shown = wanted if wanted in numbers else usual
+    chosen = place.selectbox(label, numbers, index=numbers.index(shown))
+    address.put(**{key: str(chosen) if chosen != usual else None})
+    return chosen
 
 
 def _until_first_step(row: dict[str, Any]) -> str:
@@ -477,10 +488,10 @@ def show_planner(seen: View, name: str) -> None:
     st.header("How often to save a checkpoint", anchor=False)
     found = seen.published.ask(planner.plan, name)
     if isinstance(found, str):
-        st.caption(f"Unknown: {found.removeprefix(f'--job {name}: ')}.")
-        st.code(f"headway plan-checkpoint --job {name}", language="sh")
+        st.caption(f"Unknown: {format.plain(found.removeprefix(f'--job {name}: '))}.")
+        frame.shell("plan-checkpoint", "--job", name)
         return
-    st.markdown(found.answer["advice"].replace("$", "\\$"))
+    st.markdown(format.plain(found.answer["advice"]))
     frame.show(intervals.drawing(found.choice, seen.theme, name), key="planner")
     st.caption(
         "Share of the wall-clock that is lost. ◆ advised, ○ in force. Tinted: intervals as good as"
@@ -496,7 +507,7 @@ def show_planner(seen: View, name: str) -> None:
             ]
         )
         frame.table([{"Assumption": text} for text in found.answer["assumptions"]])
-    st.code(f"headway plan-checkpoint --job {name}", language="sh")
+    frame.shell("plan-checkpoint", "--job", name)
 
 
 def show_windows(seen: View, planned: list[dict[str, Any]]) -> None:
@@ -516,14 +527,19 @@ def show_holes(seen: View, name: str) -> None:
         [
             {
                 "What": row["finding"],
+                "In words, and what to record": _hole(row),
                 "Attempt": "all" if row["attempt"] is None else str(row["attempt"]),
                 "How often": row["count"],
-                "In words": row["detail"],
-                "What to record": ADVICE.get(row["finding"], "").replace("`", ""),
             }
             for row in found
         ]
     )
+
+
+def _hole(row: dict[str, Any]) -> str:
+    advice = ADVICE.get(row["finding"])
+    said = format.capital(row["detail"])
+    return f"{said}. {advice}".replace("`", "") if advice else f"{said}."
 
 
 def show_ahead(seen: View, name: str, facts: dict[str, Any], planned: list[dict[str, Any]]) -> None:
@@ -606,6 +622,7 @@ def show_job(seen: View, name: str, search: DeltaGenerator) -> None:
     wall = seen.published.ask(jobs.wall, name)
     title, sentence = verdict(facts, wall)
     frame.head(seen, title, f"{attributes(name, facts)}\n\n{sentence}", with_scope=False)
+    frame.told_of_newest(seen, "All but its budget and its planned maintenance is told")
     with search:
         choose(seen, name)
     planned = seen.published.read(cluster.planned, seen.shown_us, name)

@@ -90,8 +90,8 @@ def show_waiting(seen: View) -> None:
     for row in waiting[:20]:
         gpus = f"{row['gpus']} GPUs" if row["gpus"] else "GPUs unknown"
         st.markdown(
-            f"- [{row['job']}]({address.link('job', job=row['job'])}) ({row['tier']}, {gpus},"
-            f" {row['tenant']}) has waited {format.duration(row['wait_us'])}."
+            f"- {address.job_link(row['job'])} ({row['tier']}, {gpus},"
+            f" {format.plain(row['tenant'])}) has waited {format.duration(row['wait_us'])}."
         )
     if len(waiting) > 20:
         st.caption(f"and {len(waiting) - 20} more")

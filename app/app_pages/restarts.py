@@ -76,9 +76,7 @@ def show_phases(seen: View, rows: list[dict[str, Any]], limit_us: int) -> None:
         ]
     )
     jobs = list(dict.fromkeys(row["job"] for row in shown))
-    st.markdown(
-        "Open a job: " + ", ".join(f"[{job}]({address.link('job', job=job)})" for job in jobs[:8])
-    )
+    st.markdown("Open a job: " + ", ".join(address.job_link(job) for job in jobs[:8]))
 
 
 def show_groups(groups: list[spans.Spread], what: str, names: dict[str, str]) -> None:

@@ -55,8 +55,8 @@ def waits_and_contracts(found: review.Review) -> None:
     broken = found.contracts.broken
     listed(
         [
-            f"[{row['job']}]({address.link('job', job=row['job'])}), {format.moment(row['at_us'])}:"
-            f" {row['detail']}"
+            f"{address.job_link(row['job'])}, {format.moment(row['at_us'])}:"
+            f" {format.plain(row['detail'])}"
             for row in reversed(broken[-review.TOP_BROKEN :])
         ],
         "No contract was broken in this week.",
@@ -96,14 +96,13 @@ def page() -> None:
         st.caption(review_text.LINE_KEY)
     st.header("Freezes, overrides, adjustments", anchor=False)
     entries = seen.published.rulings.entries
-    listed(review_text.decided(found, review.ruled(entries, found.week)), "None in this week.")
+    ruled = review_text.decided(found, review.ruled(entries, found.week))
+    listed([format.plain(line) for line in ruled], "None in this week.")
     one, two = st.columns(2, gap="large")
     with one:
         st.header("Top five jobs by charged loss", anchor=False)
         frame.table(review_text.losers(found.jobs, "Job"))
-        links = ", ".join(
-            f"[{job}]({address.link('job', job=job)})" for job, *_ in found.jobs if job
-        )
+        links = ", ".join(address.job_link(job) for job, *_ in found.jobs if job)
         st.markdown(f"Open {links}" if links else "")
     with two:
         st.header("Top five nodes", anchor=False)
@@ -117,12 +116,15 @@ def page() -> None:
     show_capacity(seen, found)
     st.header("Notes", anchor=False)
     listed(
-        [f"{note.why} ({note.who})" for note in review.notes(entries, found.week)],
+        [
+            f"{format.plain(note.why)} ({format.plain(note.who)})"
+            for note in review.notes(entries, found.week)
+        ],
         "No note is kept with this week yet.",
     )
     writing.note_form(seen, found.week.name)
     st.caption("To take it along:")
-    st.code(f"headway review --week {found.week.name} --out reviews", language="sh")
+    frame.shell("review", "--week", found.week.name, "--out", "reviews")
 
 
 page()

@@ -26,15 +26,11 @@ def sentence(rows: list[dict[str, Any]], broken: int) -> str:
     oldest = "Nothing waits in the queue of this scope."
     if rows:
         oldest = (
-            f"The oldest, {_link(rows[0]['job'])}, has waited"
+            f"The oldest, {address.job_link(rows[0]['job'])}, has waited"
             f" **{format.duration(rows[0]['waited_us'])}**."
         )
     found = format.plural(broken, "contract was broken", "contracts were broken")
     return f"{oldest} **{found if broken else 'No contract was broken'}** in 30 days."
-
-
-def _link(job: str) -> str:
-    return f"[{job}]({address.link('job', job=job)})"
 
 
 def show_jobs(rows: list[dict[str, Any]]) -> None:
@@ -46,9 +42,10 @@ def show_jobs(rows: list[dict[str, Any]]) -> None:
         more = "; ".join(
             part for part in (waiting_text.place(row), waiting_text.outlook(row)) if part
         )
+        of_whom = f"{row['tier']}, {gpus}, {format.plain(row['tenant'])}"
         st.markdown(
-            f"- {_link(row['job'])} ({row['tier']}, {gpus}, {row['tenant']}),"
-            f" {format.duration(row['waited_us'])}: {format.capital(row['now'])}."
+            f"- {address.job_link(row['job'])} ({of_whom}),"
+            f" {format.duration(row['waited_us'])}: {format.plain(format.capital(row['now']))}."
             f" {format.capital(more)}."
         )
     if len(rows) > waiting.LISTED:
@@ -110,10 +107,10 @@ def show_contracts(found: waits.Verdicts) -> None:
     if not found.broken:
         st.caption("No contract was broken.")
     for row in list(reversed(found.broken))[:LINKED]:
-        st.markdown(f"- {_link(row['job'])}, {waiting_text.breach(row)}")
+        st.markdown(f"- {address.job_link(row['job'])}, {format.plain(waiting_text.breach(row))}")
     if len(found.broken) > LINKED:
         frame.numbers(waiting_text.breaches(found.broken, 500), "Numbers: all breaches")
-    st.code("headway contracts --broken --format json", language="sh")
+    frame.shell("contracts", "--broken", "--format", "json")
 
 
 def page() -> None:
@@ -123,9 +120,7 @@ def page() -> None:
     known = seen.published.ask(waiting.explained, seen.scope, seen.shown_us)
     judged = seen.published.ask(waiting.contracts, seen.scope, seen.shown_us)
     frame.head(seen, title(rows, known[0]), sentence(rows, len(judged.broken)))
-    newest_us = seen.published.meta.as_of_us or 0
-    if seen.shown_us < newest_us:
-        st.caption(f"Who waits is told as of the newest data: {format.moment(newest_us)}.")
+    frame.told_of_newest(seen, "Who waits is told")
     st.header("Oldest gangs", anchor=False)
     show_gangs(seen)
     st.header("Why each job waits", anchor=False)

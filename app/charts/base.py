@@ -109,11 +109,15 @@ def row_text(
     *,
     color: str = "",
     on_lines: bool = False,
+    room: int | None = None,
 ) -> list[alt.Chart]:
     """A column of texts beside (on a phone above) the bars; bold where `bold` is 1.
 
-    `on_lines` keeps them readable where they lie on lines.
+    `on_lines` keeps them readable where they lie on lines. What is wider than `room` (px) ends in
+    an ellipsis: names may be of any length, and a chart would make room for them by losing its
+    bars.
     """
+    width = {} if room is None else {"limit": narrow("width - 150", room)}
     return [
         data(name)
         .transform_filter(f"datum.bold == {bold}")
@@ -122,7 +126,7 @@ def row_text(
             baseline="middle",
             fontWeight="bold" if bold else "normal",
             yOffset=narrow(9, ROW // 2),
-            **({"color": color or theme.ink} | halo),
+            **({"color": color or theme.ink} | width | halo),
         )
         .encode(y=row_y(), x=alt.value(x), text=alt.Text(text, type="nominal"))
         for bold in (0, 1)

@@ -75,7 +75,7 @@ def template(name: str) -> base.Spec:
         theme,
         [
             *bars,
-            *base.row_text("labels", "label", 2, "left", theme),
+            *base.row_text("labels", "label", 2, "left", theme, room=LEFT - 8),
             *base.row_text("labels", "value", alt.ExprRef("width - 92"), "right", theme),
             *base.row_text("labels", "age", alt.ExprRef("width"), "right", theme, color=theme.ink2),
         ],

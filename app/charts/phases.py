@@ -202,7 +202,7 @@ def template(name: str) -> base.Spec:
             *rules,
             *edge_text,
             *notes,
-            *base.row_text("labels", "label", 2, "left", theme, on_lines=True),
+            *base.row_text("labels", "label", 2, "left", theme, on_lines=True, room=LEFT - 8),
             *base.row_text("labels", "value", value_x, "right", theme),
         ],
         {"rows": 1, "low": -1, "high": 10},

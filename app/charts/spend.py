@@ -154,7 +154,7 @@ def template(name: str) -> base.Spec:
             base.hits("bands"),
             *bars,
             ticks,
-            *base.row_text("labels", "label", 2, "left", theme),
+            *base.row_text("labels", "label", 2, "left", theme, room=LEFT - 8),
             *base.row_text("labels", "value", alt.ExprRef("width - 78"), "right", theme),
             *base.row_text(
                 "labels", "share", alt.ExprRef("width"), "right", theme, color=theme.ink2

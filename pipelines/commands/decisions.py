@@ -408,7 +408,7 @@ def _print_journal(site: Home, how: Format) -> None:
             "scope": str(entry.scope),
             "who": entry.who,
             "why": entry.why,
-            "status": "recorded" if entry.kind in SAID_ONCE else rulings.status(entry, at_us),
+            "status": rulings.status(entry, at_us),
             "of": entry.of,
             "body": dict(entry.body),
         }

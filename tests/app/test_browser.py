@@ -288,6 +288,15 @@ def test_a_page_fits_a_phone_in_the_dark(read: Any, path: str) -> None:
     phone.shoot(path or "home")
 
 
+def test_a_phone_shows_why_each_decision_was_taken_without_scrolling(read: Any) -> None:
+    phone = read(width=390)
+    phone.open("decisions")
+    why = phone.page.locator("[data-testid='stTable'] th").filter(has_text="Why").first
+    box = why.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+
+
 def test_the_freeze_changes_on_an_open_page_when_somebody_decides(read: Any, home: Path) -> None:
     lead = read()
     lead.open("decisions")

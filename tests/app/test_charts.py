@@ -256,6 +256,24 @@ def test_a_rework_that_is_not_to_scale_is_said_to_be_so() -> None:
     assert phases.zoomed(nothing, "light", 600 * 10**6, "Restart").datasets["notes"] == []
 
 
+@pytest.mark.parametrize("kind", ["spend", "phases", "gangs"])
+def test_a_very_long_name_is_shortened_and_leaves_the_bars_their_room(kind: str) -> None:
+    name = "a-very-long-name-" * 20
+    drawing = {
+        "spend": lambda: spend.drawing(
+            spend.Spent([spend.Spender("a", name, 8, "#123456")], "count", 8, "of all"), "light", ""
+        ),
+        "phases": lambda: phases.stacked(
+            [phases.Restart(name, {"requeue": H}, H, "recovered")], "light", 600 * 10**6, ""
+        ),
+        "gangs": lambda: gangs.drawing([gangs.Gang(name, 8, 4, H)], "light", ""),
+    }[kind]()
+    spec = drawing.filled() | {"datasets": {k: list(v) for k, v in drawing.datasets.items()}}
+    svg = vl_convert.vegalite_to_svg(spec | {"width": 800})
+    assert name not in re.findall(r">([^<>]+)</text>", svg)
+    assert re.search(r">a-very-long-[^<>]*…</text>", svg)
+
+
 TICKS = {
     "a month by its days": (30 * 24 * 3600, r"\d+ [A-Z][a-z]{2}"),
     "a night by its hours": (6 * 3600, r"\d\d:00|\d+ [A-Z][a-z]{2}( \d\d:00)?"),

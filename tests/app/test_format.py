@@ -8,6 +8,11 @@ from app import format
 from metrics.conventions import HOUR_US, US_PER_S
 
 
+def test_what_people_wrote_is_no_markup_and_one_line() -> None:
+    assert format.plain("a *b*\n# c | $5") == r"a \*b\* \# c \| \$5"
+    assert format.plain("pretrain-00050 at 12:30, −7.3 %") == "pretrain-00050 at 12:30, −7.3 %"
+
+
 @pytest.mark.parametrize(
     ("us", "text"),
     [

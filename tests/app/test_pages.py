@@ -321,10 +321,122 @@ def test_the_command_that_a_page_shows_keeps_a_note_with_the_same_week(
     home = ingest(tmp_path, one_job("first"), [])
     monkeypatch.setenv("HEADWAY_TOKEN", given_a_token(home, "researcher"))
     run = open_page("review", home=home, week="2026-W44")
-    (said,) = (code.value for code in run.code if "--note" in code.value)
-    run_command(*shlex.split(said)[1:], "--home", str(home))
+    run.text_area(key="note-text").set_value("it's $5").run()
+    monkeypatch.delenv("HEADWAY_HOME")  # the command is pasted into any shell, anywhere
+    monkeypatch.chdir(tmp_path)
+    run_command(*shown(run, "--note"))
     (entry,) = Journal(Home.at(home)).entries()
-    assert (entry.kind, entry.who, entry.body["week"]) == (Kind.NOTE, "ada", "2026-W44")
+    assert (entry.kind, entry.who, entry.why) == (Kind.NOTE, "ada", "it's $5")
+    assert entry.body["week"] == "2026-W44"
+
+
+def shown(run: AppTest, word: str) -> list[str]:
+    """The words of the command that a page shows, as a shell takes them."""
+    (said,) = (code.value for code in run.code if word in code.value)
+    assert said.startswith("headway ")
+    return shlex.split(said)[1:]
+
+
+FORMS = {
+    "Override": ("decisions", "override-why", "override"),
+    "Freeze": ("decisions", "hand-why", "freeze"),
+    "Exclude": ("decisions", "exclude-why", "exclude"),
+    "Re-attribute": ("job", "reattribute-why", "reattribute"),
+    "Keep with this week": ("review", "note-text", "--note"),
+}
+
+
+@pytest.mark.parametrize("label", FORMS)
+def test_a_form_and_the_command_beside_it_write_the_same_entry_once_each(
+    open_page: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str
+) -> None:
+    page, key, word = FORMS[label]
+    at = harness.RECENT_US
+    ended = {"event": "interruption", "ts_us": at + 60 * S, "job": "first", "attempt": 0}
+    home = ingest(tmp_path, [*one_job("first"), ended | {"cause": "hardware"}], [])
+    monkeypatch.setenv("HEADWAY_TOKEN", given_a_token(home, "lead"))
+    job = {"job": "first"} if page == "job" else {}
+    run = open_page(page, home=home, **job)
+    kind = "text_area" if key == "note-text" else "text_input"
+    getattr(run, kind)(key=key).set_value("a *drill*; $5").run()
+    command = shown(run, word)
+    run.button(key=f"enter-{label}").click().run()
+    assert not run.exception
+    assert getattr(run, kind)(key=key).value == ""  # nobody enters it twice
+    run_command(*command)
+    by_page, by_command = Journal(Home.at(home)).entries()
+    assert by_page.body["role"] == "lead"
+    for entry in (by_page, by_command):
+        assert (entry.who, entry.why) == ("ada", "a *drill*; $5")
+    assert (by_page.kind, by_page.scope) == (by_command.kind, by_command.scope)
+    same = {name: value for name, value in by_page.body.items() if name != "role"}
+    assert {name: by_command.body.get(name) for name in same} == same
+
+
+def test_the_longest_override_that_the_policy_allows_can_be_entered(
+    open_page: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    monkeypatch.setenv("HEADWAY_TOKEN", given_a_token(home, "lead"))
+    run = open_page("decisions", home=home)
+    run.number_input[0].set_value(24).run()
+    run.text_input(key="override-why").set_value("a whole day").run()
+    run.button(key="enter-Override").click().run()
+    assert not run.error
+    (entry,) = Journal(Home.at(home)).entries()
+    assert 0 <= entry.at_us + 24 * 3600 * S - entry.body["until_us"] < 120 * S
+
+
+def test_nothing_is_entered_without_a_reason(
+    open_page: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    monkeypatch.setenv("HEADWAY_TOKEN", given_a_token(home, "lead"))
+    run = entered(open_page("decisions", home=home), "  ")
+    assert "Say it in words first." in said(run)
+    assert Journal(Home.at(home)).entries() == []
+
+
+ODD = "a $x$ *b* _c_ [d](http://e.example) `f` <b>g</b>"
+SHOWN = r"a \$x\$ \*b\* \_c\_ \[d\](http://e.example) \`f\` \<b\>g\</b\>"
+"""In Markdown, what a reader then sees as it was written."""
+
+
+def test_names_and_reasons_are_shown_as_they_were_written(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    home = ingest(tmp_path, one_job(ODD), [])
+    at = harness.stamp(harness.RECENT_US + 60 * S)
+    journal = Journal(Home.at(home))
+    journal.append(Kind.NOTE, "ada", ODD + "\n# two", Scope(), {"week": "2026-W44"})
+    journal.append(Kind.FREEZE, "ada", ODD, Scope(), {"until_us": None})
+    assert f"**{SHOWN}**" in said(open_page("job", home=home, as_of=at, job=ODD))
+    assert f"- {SHOWN} \\# two (ada)" in said(open_page("review", home=home, week="2026-W44"))
+    assert f"ada froze fleet: {SHOWN}" in said(open_page("home", home=home))
+    record = next(t.value for t in open_page("decisions", home=home).table if "Why" in t.value)
+    assert SHOWN in list(record["Why"])
+    run = open_page("job", home=home, job=ODD)
+    assert shown(run, "plan-checkpoint") == ["plan-checkpoint", "--job", ODD]
+
+
+def test_what_was_decided_after_the_moment_of_a_page_is_not_on_it(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    home = ingest(tmp_path, one_job("first"), [])
+    note = Journal(Home.at(home)).append(Kind.NOTE, "ada", "later", Scope(), {"week": "2026-W44"})
+    pinned = harness.stamp(note.at_us - S)
+    assert "Nothing is on record yet." in said(open_page("decisions", home=home, as_of=pinned))
+    (record,) = (t.value for t in open_page("decisions", home=home).table)
+    assert list(record["Entry"]) == ["1 note"]
+    assert list(record["Status"]) == ["recorded"]  # it is nothing that could be in force
+
+
+@pytest.mark.parametrize("page", ["job", "waiting", "health"])
+def test_what_does_not_follow_a_pinned_moment_is_said(open_page: Opener, page: str) -> None:
+    job = {"job": "three-weeks"} if page == "job" else {}
+    told = "as of the newest data: Sun 29 Nov 16:00 UTC"
+    assert told in said(open_page(page, as_of="2026-08-20T00:00:00Z", **job))
+    assert told not in said(open_page(page, as_of=AS_OF, **job))
 
 
 @pytest.mark.parametrize("words", [("--note", "x", "--week", "2026-W99"), ("--week", "2026-W44")])
@@ -413,6 +525,7 @@ def test_a_job_that_waits_is_told_why_and_not_that_it_lacks_steps(open_page: Ope
     run = open_page("job", as_of=AS_OF, job="16")
     assert not run.exception
     told = said(run)
+    assert "with 1 small batch job that had waited as long" in told
     assert "It has not run yet" in told
     assert "is still waiting after" in told
     assert "no step records" not in told
@@ -443,8 +556,8 @@ def test_the_fleet_is_one_click_from_an_address_that_is_wrong(open_page: Opener)
 
 def test_every_command_that_a_page_names_is_one(subtests: pytest.Subtests) -> None:
     sources = "\n".join(path.read_text() for path in (ROOT / "app").rglob("*.py"))
-    named = set(re.findall(r"[`\"]headway ([a-z-]+)", sources))
-    assert {"refresh", "preview", "journal"} <= named
+    named = set(re.findall(r"(?:[`\"]headway |(?:shell|command)\(\s*\")([a-z-]+)", sources))
+    assert {"refresh", "preview", "journal", "override"} <= named
     known = set(typer.main.get_command(command_line).commands)  # type: ignore[attr-defined]
     for name in named:
         with subtests.test(name):

@@ -12,6 +12,7 @@ import pytest
 from pages import ROOT
 
 from app import review_text
+from app.export import Document
 from app.views.review import Week, review
 from metrics.errors import UsageError
 from metrics.scope import Scope
@@ -32,7 +33,7 @@ def test_a_review_is_one_html_file_and_markdown_with_its_charts(
     assert not re.findall(r'(?:src|href)="', html)
     for chart in re.findall(r"\]\(([^)]+\.svg)\)", markdown):
         assert (tmp_path / chart).exists()
-    assert "| Goodput | 90 % |" in markdown
+    assert re.search(r"\| Goodput \| \w+ \| [\d.]+ % \|", markdown)
     assert "Hollow: work done again. Tick: last week." in html
     # Both carry the font that they name: no reader's machine has to have it.
     charts = [(tmp_path / name).read_text() for name in re.findall(r"\]\(([^)]+)\)", markdown)]
@@ -84,6 +85,16 @@ def test_a_promise_that_was_mended_was_still_broken_in_the_week(
     assert row.broken == (1, 0, 1)
     lost = {"Job": "big", "At": "Tue 3 Mar 02:00 UTC", "Lost": "1 d 6 h"}
     assert review_text.broken(found) == [lost | {"Mended": mended}]
+
+
+def test_what_people_wrote_is_text_in_both_files_and_sentences_are_wrapped() -> None:
+    made = Document("Week 44")
+    made.lines(["see *this*\n# not a heading, <i>"], "None.")
+    made.table([{"Job": "a", "How": "a sentence of more than forty characters, so wrapped"}], "")
+    assert r"- see \*this\* \# not a heading, \<i\>" in made.markdown
+    html = "".join(made.html)
+    assert "# not a heading, &lt;i&gt;" in html
+    assert '<td>a</td><td class="said">a sentence' in html
 
 
 @pytest.mark.parametrize("week", ["2026-44", "2026-W99", "next"])
