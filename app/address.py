@@ -15,22 +15,6 @@ from metrics.scope import Scope
 CARRIED = ("scope", "as_of")
 """What stays when a link leads to another page."""
 
-KEYS = (
-    *CARRIED,
-    "window",
-    "category",
-    "cause",
-    "job",
-    "node",
-    "restart",
-    "attempt",
-    "beside",
-    "vs",
-    "tier",
-    "week",
-    "change",
-)
-
 
 def get(key: str) -> str | None:
     """A part of the address; None where it is absent or empty."""

@@ -456,12 +456,16 @@ def show_attempts(seen: View, name: str) -> None:
 
 
 def _attempt(place: DeltaGenerator, label: str, key: str, numbers: list[int], usual: int) -> int:
-    """Let an attempt be chosen, and keep it in the address where it is not the usual one."""
+    """The attempt of the address; another can be chosen."""
     wanted = address.number(key)
     shown = wanted if wanted in numbers else usual
-    chosen = place.selectbox(label, numbers, index=numbers.index(shown))
-    address.put(**{key: str(chosen) if chosen != usual else None})
-    return chosen
+    st.session_state[key] = shown
+
+    def chosen() -> None:
+        address.put(**{key: str(st.session_state[key])})
+
+    place.selectbox(label, numbers, key=key, on_change=chosen)
+    return shown
 
 
 def _until_first_step(row: dict[str, Any]) -> str:

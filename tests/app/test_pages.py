@@ -213,6 +213,27 @@ def test_two_jobs_stand_side_by_side(open_page: Opener) -> None:
     assert any("19" in frame.value.columns for frame in run.dataframe)
 
 
+def test_two_attempts_stand_side_by_side_and_both_are_kept_in_the_address(
+    open_page: Opener,
+) -> None:
+    run = open_page("job", as_of=AS_OF, job="three-weeks", attempt="2", beside="5")
+    assert _attempts_beside(run) == ["Attempt 2", "Attempt 5 "]
+    # Chosen twice, for a box that forgets is seen at the second choice.
+    for number in (7, 1):
+        run.selectbox(key="beside").select(number).run()
+        assert not run.exception
+        assert run.query_params["beside"] in (str(number), [str(number)])
+        assert _attempts_beside(run) == ["Attempt 2", f"Attempt {number} "]
+
+
+def _attempts_beside(run: AppTest) -> list[str]:
+    return next(
+        list(frame.value.columns)[1:]
+        for frame in run.dataframe
+        if any(str(name).startswith("Attempt ") for name in frame.value.columns)
+    )
+
+
 def test_a_mart_that_is_replaced_under_a_session_is_followed(
     open_page: Opener, tmp_path: Path
 ) -> None:
