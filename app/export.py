@@ -16,7 +16,7 @@ from answers.facts import Facts
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
-from app import capacity_text, format, review_text, waiting_text
+from app import capacity_text, format, markup, review_text, waiting_text
 from app.charts import area
 from app.charts.base import Drawing
 from app.palette import LIGHT
@@ -85,33 +85,13 @@ class Document:
             *("| " + " | ".join(_cell(row[head]) for head in heads) + " |" for row in rows),
             "",
         ]
-        kinds = {name: "number" if name in right else _kind(rows, name) for name in heads}
-        side = {name: f' class="{kind}"' if kind else "" for name, kind in kinds.items()}
-        head = "".join(f"<th{side[name]}>{escape(name)}</th>" for name in heads)
-        body = "".join(
-            "<tr>"
-            + "".join(f"<td{side[name]}>{escape(row[name])}</td>" for name in heads)
-            + "</tr>"
-            for row in rows
-        )
-        self.html.append(
-            f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-            "</div>"
-        )
+        self.html.append(markup.table(rows))
 
     def chart(self, name: str, drawing: Drawing) -> None:
         """A chart: inside the HTML, as a file of its own beside the Markdown."""
         self.charts[name] = svg(drawing)
         self.markdown += [f"![{drawing.alt}]({name}.svg)", ""]
         self.html.append(f'<figure class="wide">{self.charts[name]}</figure>')
-
-
-SENTENCE = 40
-"""A column with a longer cell than this is wrapped."""
-
-
-def _kind(rows: Sequence[dict[str, str]], name: str) -> str:
-    return "said" if max(len(row[name]) for row in rows) > SENTENCE else ""
 
 
 def _cell(text: str) -> str:

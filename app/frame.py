@@ -2,9 +2,10 @@
 
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,7 +15,7 @@ from answers.budgets import Moment, check_scope
 from answers.clock import now_us
 from answers.facts import Facts
 from answers.moments import moment_us
-from app import address, format, store
+from app import address, format, markup, store
 from app.charts.base import Drawing
 from metrics.conventions import US_PER_S
 from metrics.errors import HeadwayError, NothingPublished, UsageError
@@ -32,14 +33,6 @@ WINDOWS = (1, 7, 14, 30)
 
 HEAD_START_S = 0.1
 """By so much a head is sent before the rest of its page: what a browser needs to draw it."""
-
-MOST_UNSCROLLED = 15
-"""A table of so many rows is shown whole, a longer one scrolls."""
-
-SCROLLED_PX = 520
-
-WIDE = 5
-"""A table of so many columns takes the page's width; a smaller one keeps its numbers together."""
 
 
 @dataclass(frozen=True)
@@ -196,10 +189,12 @@ def head(
     sentence: str = "",
     with_scope: bool = True,
     choose: Callable[[], None] | None = None,
+    at_a_look: str = "",
 ) -> None:
     """The page's answer as its title, one sentence, and how old and how complete the data are.
 
-    `choose` shows what else the page can be asked for, beside its scope.
+    `choose` shows what else the page can be asked for, beside its scope; `at_a_look` is HTML with
+    the numbers behind the answer.
     """
     if with_scope:
         left, right = st.columns([3, 1], vertical_alignment="bottom")
@@ -222,6 +217,8 @@ def head(
             " `headway refresh`.",
             icon=":material/schedule:",
         )
+    if at_a_look:
+        st.html(at_a_look)
     _let_stand(title)
 
 
@@ -310,50 +307,31 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table | pd.DataFrame:
     return pa.Table.from_pylist(list(map(dict, rows))) if rows else pd.DataFrame()
 
 
-def numbers(rows: Sequence[Mapping[str, Any]], label: str = "Numbers") -> None:
-    """The table behind a chart, behind one click."""
-    with st.expander(label):
-        table(rows)
+@contextmanager
+def behind(label: str) -> Iterator[bool]:
+    """A place behind one click, and whether it is open: what it holds is sent only then."""
+    with st.expander(label, key=f"behind {label}", on_change="rerun") as place:
+        yield bool(place.open)
+
+
+def numbers(rows: Sequence[Mapping[str, Any]], label: str) -> None:
+    """The table behind a chart, behind one click; no two of a page have the same label."""
+    with behind(label) as is_open:
+        if is_open:
+            table(rows)
 
 
 def table(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> None:
-    """Rows as a table, numbers to the right; `none` says it where there are none."""
-    if not rows:
+    """Rows as a table, numbers to the right, sentences wrapped; `none` says it where none are."""
+    if rows:
+        st.html(markup.table(rows))
+    else:
         st.caption(none)
-        return
-    frame = pd.DataFrame(list(map(dict, rows))).astype(object)
-    height: Literal["content", "auto"] = "content" if len(rows) <= MOST_UNSCROLLED else "auto"
-    right = [name for name in list(frame)[1:] if format.are_numbers(frame[name])]
-    width: Literal["content", "stretch"] = "content" if len(frame.columns) < WIDE else "stretch"
-    st.dataframe(
-        frame,
-        hide_index=True,
-        width=width,
-        height=height,
-        column_config={name: st.column_config.Column(alignment="right") for name in right},
-    )
-
-
-def sentences(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> None:
-    """Rows of which the second column is a sentence: wrapped, not cut, and in sight on a phone."""
-    if not rows:
-        st.caption(none)
-        return
-    said = [_plain(row) for row in rows]
-    height: Literal["content"] | int = "content" if len(rows) <= MOST_UNSCROLLED else SCROLLED_PX
-    st.table(said, hide_index=True, border="horizontal", height=height)
-
-
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: format.plain(value) if isinstance(value, str) else value
-        for name, value in row.items()
-    }
 
 
 def shell(*words: str) -> None:
-    """A command of Headway as it can be pasted into a shell; on a phone it is wrapped, not cut."""
-    st.code(shlex.join(("headway", *words)), language="sh", wrap_lines=True)
+    """A command of Headway as it can be pasted into a shell."""
+    st.html(markup.command(shlex.join(("headway", *words))))
 
 
 def told_of_newest(seen: View, what: str) -> None:
@@ -361,8 +339,3 @@ def told_of_newest(seen: View, what: str) -> None:
     newest_us = seen.published.meta.as_of_us or 0
     if seen.shown_us < newest_us:
         st.caption(f"{what} as of the newest data: {format.moment(newest_us, seen.zone)}.")
-
-
-def badge(icon: str, word: str, color: str) -> str:
-    """A state as a badge in a text."""
-    return f":{color}-badge[{icon} {word}]"

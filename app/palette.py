@@ -119,18 +119,33 @@ SLO_LABELS = {
     "checkpoint-durability": "Checkpoints",
 }
 
+
+@dataclass(frozen=True)
+class Badge:
+    """A state: the name of an icon of Material Symbols, a word and the name of a colour."""
+
+    icon: str
+    word: str
+    color: str
+
+    @property
+    def markdown(self) -> str:
+        """The badge in a text of Streamlit's."""
+        return f":{self.color}-badge[:material/{self.icon}: {self.word}]"
+
+
 STATE_BADGES = {
-    State.WITHIN: (":material/check:", "Within", "green"),
-    State.EXHAUSTED: (":material/block:", "Exhausted", "red"),
-    State.INSUFFICIENT: (":material/more_horiz:", "Too little data", "gray"),
-    State.UNKNOWN: (":material/question_mark:", "Unknown", "gray"),
+    State.WITHIN: Badge("check", "Within", "green"),
+    State.EXHAUSTED: Badge("block", "Exhausted", "red"),
+    State.INSUFFICIENT: Badge("more_horiz", "Too little data", "gray"),
+    State.UNKNOWN: Badge("question_mark", "Unknown", "gray"),
 }
-"""Icon, word and colour of a budget's state."""
+"""Of a budget."""
 
 STANDING_BADGES = {
-    Standing.OPEN: (":material/check:", "Open", "green"),
-    Standing.FROZEN: (":material/ac_unit:", "Frozen", "red"),
-    Standing.UNKNOWN: (":material/question_mark:", "Unknown", "gray"),
+    Standing.OPEN: Badge("check", "Open", "green"),
+    Standing.FROZEN: Badge("ac_unit", "Frozen", "red"),
+    Standing.UNKNOWN: Badge("question_mark", "Unknown", "gray"),
 }
 
 

@@ -30,5 +30,6 @@ def show_weeks(
                 "p90": format.duration(dict(weeks[90])[week]),
             }
             for week, us in weeks[50]
-        ]
+        ],
+        "Numbers: by week",
     )

@@ -58,7 +58,7 @@ def objectives(found: Review) -> Rows:
 def _objective(row: Row) -> dict[str, str]:
     return {
         "Objective": name_of(row),
-        "State": STATE_BADGES[row.state][1],
+        "State": STATE_BADGES[row.state].word,
         "This week": format.percent(row.week),
         "Last week": format.percent(row.last),
         "Four weeks": format.percent(row.four),

@@ -1,8 +1,14 @@
 """The entry: navigation over the pages, and what Headway reports instead of a traceback."""
 
+from pathlib import Path
+
 import streamlit as st
 
+from app import frame
+from app.palette import THEMES
 from metrics.errors import HeadwayError
+
+STYLE = Path(__file__).with_name("page.css")
 
 PAGES = {
     "": [
@@ -27,7 +33,8 @@ PAGES = {
 def main() -> None:
     """Run the page that the address names."""
     st.set_page_config(page_title="Headway", page_icon=":material/speed:", layout="centered")
-    st.html(_WIDTH)
+    st.html(STYLE)
+    st.html(f"<style>:root {{ --ground: {THEMES[frame.theme()].background}; }}</style>")
     pages = {
         section: [
             st.Page(
@@ -48,18 +55,6 @@ def main() -> None:
         st.title("This cannot be shown", anchor=False)
         st.error(str(e), icon=":material/error:")
         st.markdown("[Start from the whole fleet](/)")
-
-
-_WIDTH = """<style>
-.stMainBlockContainer { max-width: 1160px; padding-top: 4.5rem; }
-[data-testid="stMetricValue"] { font-size: 1.45rem; }
-h1 { padding-bottom: 0.25rem; }
-[class*="st-key-cards"] > div { flex: 1 1 160px; max-width: 20rem; }
-[data-testid="stTable"] td > [data-testid="stMarkdownContainer"] { max-width: none; width: auto; }
-[data-testid="stTable"] td:not(:nth-child(2)) * { white-space: nowrap; }
-[data-testid="stTable"] td:nth-child(2) { min-width: 11rem; }
-@media (max-width: 640px) { .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; } }
-</style>"""
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ def show_course(seen: View, found: capacity.Capacity) -> None:
                 if group in found.spent.by_group
             }
             for b in found.bins
-        ]
+        ],
+        "Numbers: installed GPUs",
     )
 
 

@@ -86,8 +86,9 @@ def show_runs(seen: View, rows: list[runs.Saved]) -> None:
         " its own saves and failures ask for; My job has the curve."
     )
     frame.table([line(row) for row in rows[:SHOWN]])
-    with st.expander("Saves, and the interval as measured"):
-        frame.table([saving(seen, row) for row in rows[:SHOWN]])
+    with frame.behind("Saves, and the interval as measured") as is_open:
+        if is_open:
+            frame.table([saving(seen, row) for row in rows[:SHOWN]])
     if len(rows) > SHOWN:
         st.caption(f"and {format.plural(len(rows) - SHOWN, 'run')} more, all better proven")
     links = [address.job_link(row.run.job) for row in rows if row.run.promise is Promise.BROKEN]

@@ -10,7 +10,7 @@ from metrics.rulings import SAID_ONCE, Kind, Ruling
 def show_all(seen: View) -> None:
     """The journal as it stood at the moment of the page, newest first."""
     entries = [e for e in seen.published.rulings.entries if e.at_us <= seen.as_of_us]
-    frame.sentences(
+    frame.table(
         [
             {
                 "Entry": f"{entry.id} {entry.kind.value}",

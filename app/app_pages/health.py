@@ -45,7 +45,8 @@ def show_holes(seen: View, lacking: list[dict[str, object]]) -> None:
                 "Unknown": format.gpu_hours(int(str(row["gpu_us"]))),
             }
             for row in lacking[:100]
-        ]
+        ],
+        "Numbers: jobs without step records",
     )
     st.markdown("To close the hole record for each step: `job, attempt, step, ts, duration_s`.")
 
@@ -106,7 +107,7 @@ def show_findings(rows: list[dict[str, object]]) -> None:
     kinds: dict[str, list[dict[str, object]]] = {}
     for row in rows:
         kinds.setdefault(str(row["finding"]), []).append(row)
-    frame.sentences(
+    frame.table(
         [
             {
                 "Finding": kind,

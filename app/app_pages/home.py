@@ -1,15 +1,16 @@
 """Budget and freeze: may it start now, what would it cost, when do we thaw?"""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import streamlit as st
 
 from answers.moments import moment_us
-from app import address, format, frame, windows_text
-from app.charts import budget, spend
+from app import address, format, frame, markup, windows_text
+from app.charts import budget, spark, spend
 from app.frame import View
-from app.palette import SLO_LABELS, STANDING_BADGES, STATE_BADGES, THEMES, label
+from app.palette import SLO_LABELS, STANDING_BADGES, STATE_BADGES, THEMES, Badge, label
 from app.views import cluster, home
 from metrics.budget import PRESENT_BURN, State
 from metrics.conventions import HOUR_US
@@ -39,30 +40,30 @@ def card_value(card: home.Card) -> str:
     return f"{format.percent(card.left)} left"
 
 
-def show_card(card: home.Card, seen: View) -> None:
+def shown_card(card: home.Card, seen: View) -> markup.Card:
     """One objective at a look."""
-    with st.container(border=True, height="stretch"):
-        rate = card.burn.get(PRESENT_BURN)
-        told = f"burn {format.burn(rate)} over 1 d" if rate is not None else "nothing in 1 d"
-        if not card.total:
-            told = "no data in 30 d"
-        if card.left is None and card.total:
-            told = f"of {format.plural(card.total, 'large run')}"
-        st.metric(
-            card_label(card),
-            card_value(card),
-            told,
-            delta_color="off",
-            delta_arrow="off",
-            chart_data=list(card.spark) if len(card.spark) > 1 and card.left is not None else None,
-        )
-        state = State.UNKNOWN if seen.is_stale else card.state
-        icon, word, color = STATE_BADGES[state]
-        if card.left is None and state is State.EXHAUSTED:
-            word = "Promise broken"
-        st.markdown(frame.badge(icon, word, color))
-        if card.is_over_cautious and not seen.is_stale:
-            st.markdown(frame.badge(":material/speed:", "Over-cautious", "blue"))
+    label = card_label(card)
+    is_course = len(card.spark) > 1 and card.left is not None
+    picture = spark.image(card.spark, seen.theme, f"{label}, 30 days") if is_course else ""
+    return markup.Card(label, card_value(card), _told(card), picture, _badges(card, seen))
+
+
+def _told(card: home.Card) -> str:
+    if not card.total:
+        return "no data in 30 d"
+    if card.left is None:
+        return f"of {format.plural(card.total, 'large run')}"
+    rate = card.burn.get(PRESENT_BURN)
+    return "nothing in 1 d" if rate is None else f"burn {format.burn(rate)} over 1 d"
+
+
+def _badges(card: home.Card, seen: View) -> list[Badge]:
+    if seen.is_stale:
+        return [STATE_BADGES[State.UNKNOWN]]
+    badge = STATE_BADGES[card.state]
+    if card.left is None and card.state is State.EXHAUSTED:
+        badge = replace(badge, word="Promise broken")
+    return [badge, Badge("speed", "Over-cautious", "blue")][: 1 + card.is_over_cautious]
 
 
 def title_of(course: home.Course, seen: View) -> str:
@@ -80,15 +81,14 @@ def why(course: home.Course, cards: list[home.Card], seen: View, said: str) -> s
     """The state, since when, and why, in one sentence."""
     hand = seen.published.rulings.frozen_by_hand(seen.scope, seen.as_of_us)
     if hand:
-        icon, word, color = STANDING_BADGES[Standing.FROZEN]
         hand_said = format.plain(f"{hand.who} froze {hand.scope}: {hand.why}")
-        return f"{frame.badge(icon, word, color)} {hand_said}"
+        return f"{STANDING_BADGES[Standing.FROZEN].markdown} {hand_said}"
     standing = Standing.UNKNOWN if seen.is_stale else course.standing
-    icon, word, color = STANDING_BADGES[standing]
+    badge = STANDING_BADGES[standing]
     since = ""
     if course.since_us is not None and not seen.is_stale:
         since = f" {format.duration((seen.as_of_us - course.since_us) // HOUR_US * HOUR_US)}"
-    state = frame.badge(icon, word + since, color)
+    state = replace(badge, word=badge.word + since).markdown
     if seen.is_stale:
         return f"{state} What was spent since is not known. An override lets one change pass."
     if standing is not Standing.FROZEN:
@@ -126,27 +126,28 @@ def _thaws(held: list[home.Card]) -> str:
     return f"Thaws **{at}** if nothing more is lost, **{then}** at the burn of the last day."
 
 
-def permits(seen: View) -> str:
-    """Shows which types of change may go now; the gate's explanation."""
+def permits(seen: View) -> None:
+    """Which types of change may go now, and the gate's explanation."""
     found, answer = seen.published.permits(seen.scope, seen.as_of_us)
     said = []
     for permit in found:
         name = permit.change.replace("_", " ")
         if permit.decision == "allow":
             how = " by override" if permit.override else ""
-            said.append(frame.badge(":material/check:", f"{name}: yes{how}", "green"))
+            badge = Badge("check", f"{name}: yes{how}", "green")
         elif permit.decision == "deny":
-            said.append(frame.badge(":material/ac_unit:", f"{name}: held", "red"))
+            badge = Badge("ac_unit", f"{name}: held", "red")
         else:
-            said.append(frame.badge(":material/question_mark:", f"{name}: unknown, held", "gray"))
+            badge = Badge("question_mark", f"{name}: unknown, held", "gray")
+        said.append(badge.markdown)
     st.markdown(" ".join(said))
-    with st.expander("Why, as the gate says it"):
-        st.markdown(format.plain(answer["explanation"]))
-        for warning in answer["warnings"]:
-            st.markdown(f"- {format.plain(warning)}")
-        scope = ("--scope", str(seen.scope)) if str(seen.scope) != "fleet" else ()
-        frame.shell("gate", "--change", found[0].change, *scope)
-    return str(answer["explanation"])
+    with frame.behind("Why, as the gate says it") as is_open:
+        if is_open:
+            st.markdown(format.plain(answer["explanation"]))
+            for warning in answer["warnings"]:
+                st.markdown(f"- {format.plain(warning)}")
+            scope = ("--scope", str(seen.scope)) if str(seen.scope) != "fleet" else ()
+            frame.shell("gate", "--change", found[0].change, *scope)
 
 
 def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
@@ -194,7 +195,8 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
         [
             {"Hour (UTC)": format.moment(us), "Left": format.percent(share)}
             for us, share in found.left[::-6]
-        ]
+        ],
+        "Numbers: budget left",
     )
 
 
@@ -294,7 +296,8 @@ def _bars(seen: View, by: str, only: tuple[tuple[str, str], ...], chosen: str | 
                 else format.amount(s.before, spent.unit),
             }
             for s in spenders
-        ]
+        ],
+        f"Numbers: by {by}",
     )
 
 
@@ -311,13 +314,11 @@ def show_counts(seen: View, cards: list[home.Card]) -> None:
         ]
         whole, of = (found.allowed, "of budget") if found.allowed else (card.bad, "of all")
         said = f"{card_label(card)}: {format.count(card.bad)} missed, by {by}"
-        opened = st.expander(said, key=f"open-{card.key}", on_change="rerun")
-        if not opened.open:
-            continue
-        with opened:
-            spent = spend.Spent(spenders, "count", whole, of)
-            title = f"What spent {card_label(card)}, by {by}"
-            frame.show(spend.drawing(spent, seen.theme, title), key=f"counts-{card.key}")
+        with frame.behind(said) as is_open:
+            if is_open:
+                spent = spend.Spent(spenders, "count", whole, of)
+                title = f"What spent {card_label(card)}, by {by}"
+                frame.show(spend.drawing(spent, seen.theme, title), key=f"counts-{card.key}")
 
 
 def show_preview(seen: View) -> None:
@@ -388,7 +389,7 @@ def show_record(seen: View) -> None:
     if not entries:
         st.caption("Nothing is on record yet: `headway journal` lists what is decided.")
         return
-    frame.sentences(
+    frame.table(
         [
             {
                 "What": entry.kind.value,
@@ -420,12 +421,12 @@ def page() -> None:
     course = seen.published.ask(home.course, seen.scope, seen.as_of_us)
     _, answer = seen.published.permits(seen.scope, seen.as_of_us)
     said = str(answer["explanation"])
-    frame.head(seen, title_of(course, seen), why(course, cards, seen, said))
-    for start in range(0, len(cards), 6):
-        with st.container(horizontal=True, key=f"cards-{start}"):
-            for card in cards[start : start + 6]:
-                with st.container(width=171, height="stretch"):
-                    show_card(card, seen)
+    frame.head(
+        seen,
+        title_of(course, seen),
+        why(course, cards, seen, said),
+        at_a_look=markup.cards(shown_card(card, seen) for card in cards),
+    )
     st.header("May it start now?", anchor=False)
     permits(seen)
     st.header("Budget left, last 30 days and forecast", anchor=False)

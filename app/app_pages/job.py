@@ -7,10 +7,11 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import address, format, frame, waiting_text, windows_text, writing
+from app import address, format, frame, markup, waiting_text, windows_text, writing
 from app.charts import intervals, life, phases, steps, waterfall
 from app.charts.waterfall import Wall
 from app.frame import View
+from app.markup import Card
 from app.palette import (
     BY_ID,
     CAUSE_LABELS,
@@ -132,44 +133,47 @@ def attributes(name: str, facts: dict[str, Any]) -> str:
     return " · ".join(part for part in known if part)
 
 
-def cards(seen: View, name: str, facts: dict[str, Any], wall: Wall | None) -> None:
+def cards(seen: View, name: str, wall: Wall | None) -> list[Card]:
     """Goodput, both shares, and the job's own budget."""
-    with st.container(horizontal=True, key="cards-job"):
-        if wall is not None:
-            target = format.percent(1 - wall.allowed, 0)
-            for label, us in (
-                (f"Goodput, target {target}", wall.useful_us),
-                ("Platform’s share", wall.share_of("platform")),
-                ("Job’s share", wall.share_of("job")),
-            ):
-                with st.container(width=171, height="stretch", border=True):
-                    st.metric(label, format.percent(Fraction(us, wall.wall_us)))
-                    st.caption(f"{format.duration(us)} of {format.duration(wall.wall_us)}")
-        with st.container(width=171, height="stretch", border=True):
-            _budget_card(seen, name)
+    return [*(_shares(wall) if wall is not None else []), _budget_card(seen, name)]
 
 
-def _budget_card(seen: View, name: str) -> None:
+def _shares(wall: Wall) -> list[Card]:
+    shares = (
+        (f"Goodput, target {format.percent(1 - wall.allowed, 0)}", wall.useful_us),
+        ("Platform’s share", wall.share_of("platform")),
+        ("Job’s share", wall.share_of("job")),
+    )
+    whole = format.duration(wall.wall_us)
+    return [
+        Card(
+            label,
+            format.percent(Fraction(us, wall.wall_us)),
+            f"{format.duration(us)} of {whole}",
+        )
+        for label, us in shares
+    ]
+
+
+def _budget_card(seen: View, name: str) -> Card:
     report = seen.published.ask(jobs.own_budget, name, seen.shown_us)
     if report is None:
-        st.metric("Its own budget", "Unknown")
         classes = seen.published.policy.classes
-        st.caption(
+        why = (
             f"Only large jobs have one: at least {classes.large_gpus} GPUs for"
             f" {format.duration(classes.large_duration_us)}, under this policy."
         )
-        return
-    budget = report.budget
+        return Card("Its own budget", "Unknown", why)
     if report.state is State.UNKNOWN:
-        st.metric("Its own budget", "Unknown")
-        st.caption("It has no instrumented wall-clock in these 30 days.")
-        return
-    st.metric(
+        why = "It has no instrumented wall-clock in these 30 days."
+        return Card("Its own budget", "Unknown", why)
+    budget = report.budget
+    state = State.UNKNOWN if seen.is_stale else report.state
+    return Card(
         f"Budget left of {format.amount(budget.allowed, 'us')}",
         format.amount(budget.remaining, "us"),
+        badges=[STATE_BADGES[state]],
     )
-    icon, word, color = STATE_BADGES[State.UNKNOWN if seen.is_stale else report.state]
-    st.markdown(frame.badge(icon, word, color))
 
 
 def show_wall(seen: View, name: str, wall: Wall) -> None:
@@ -204,7 +208,7 @@ def show_wall(seen: View, name: str, wall: Wall) -> None:
             "Exact, µs": wall.gap_us,
         }
     )
-    frame.numbers(rows)
+    frame.numbers(rows, "Numbers: the ledger")
     frame.shell("job", name)
 
 
@@ -344,8 +348,9 @@ def show_restarts(seen: View, name: str) -> None:
     drawn = phases.Restart("", row["components"], row["age_us"], row["outcome"], row["again_us"])
     title = f"Restart {number} of {name}"
     frame.show(phases.zoomed(drawn, seen.theme, limit_us, title), key="restart-zoom")
-    with st.expander("It had another cause? Re-attribute it"):
-        writing.reattribute_form(name, row["detected_us"])
+    with frame.behind("It had another cause? Re-attribute it") as is_open:
+        if is_open:
+            writing.reattribute_form(name, row["detected_us"])
     frame.numbers(
         [
             {
@@ -432,7 +437,7 @@ def show_contracts(seen: View, name: str) -> None:
     for row in broken[: -BREACHES - 1 : -1]:
         st.markdown(f"- {format.plain(waiting_text.breach(row))}")
     if len(broken) > BREACHES:
-        frame.numbers(waiting_text.breaches(broken, 100), "Numbers: all of them")
+        frame.numbers(waiting_text.breaches(broken, 100), "Numbers: all broken contracts")
 
 
 def show_attempts(seen: View, name: str) -> None:
@@ -501,17 +506,23 @@ def show_planner(seen: View, name: str) -> None:
         "Share of the wall-clock that is lost. ◆ advised, ○ in force. Tinted: intervals as good as"
         " the advised one."
     )
-    with st.expander("Numbers: arithmetic, constraints, assumptions"):
-        frame.table([{"Arithmetic": line} for line in found.answer["arithmetic"]])
-        holds = {True: "yes", False: "no", None: format.UNKNOWN}
-        frame.table(
-            [
-                {"Constraint": row["name"], "Holds": holds[row["holds"]], "Why": row["detail"]}
-                for row in found.answer["constraints"]
-            ]
-        )
-        frame.table([{"Assumption": text} for text in found.answer["assumptions"]])
+    with frame.behind("Numbers: arithmetic, constraints, assumptions") as is_open:
+        if is_open:
+            show_arithmetic(found.answer)
     frame.shell("plan-checkpoint", "--job", name)
+
+
+def show_arithmetic(answer: dict[str, Any]) -> None:
+    """How the advice came about."""
+    frame.table([{"Arithmetic": line} for line in answer["arithmetic"]])
+    holds = {True: "yes", False: "no", None: format.UNKNOWN}
+    frame.table(
+        [
+            {"Constraint": row["name"], "Holds": holds[row["holds"]], "Why": row["detail"]}
+            for row in answer["constraints"]
+        ]
+    )
+    frame.table([{"Assumption": text} for text in answer["assumptions"]])
 
 
 def show_windows(seen: View, planned: list[dict[str, Any]]) -> None:
@@ -527,7 +538,7 @@ def show_holes(seen: View, name: str) -> None:
     if not found:
         st.caption("None: its records are complete and agree.")
         return
-    frame.sentences(
+    frame.table(
         [
             {
                 "What": row["finding"],
@@ -625,17 +636,23 @@ def show_job(seen: View, name: str, search: DeltaGenerator) -> None:
     facts = seen.published.read(jobs.facts_of, name)
     wall = seen.published.ask(jobs.wall, name)
     title, sentence = verdict(facts, wall)
-    frame.head(seen, title, f"{attributes(name, facts)}\n\n{sentence}", with_scope=False)
+    is_ahead = facts["state"] == "pending"
+    frame.head(
+        seen,
+        title,
+        f"{attributes(name, facts)}\n\n{sentence}",
+        with_scope=False,
+        at_a_look="" if is_ahead else markup.cards(cards(seen, name, wall)),
+    )
     frame.told_of_newest(seen, "All but its budget and its planned maintenance is told")
     with search:
         choose(seen, name)
     planned = seen.published.read(cluster.planned, seen.shown_us, name)
     is_open = facts["state"] not in jobs.ENDED
     planned = planned if is_open else []
-    if facts["state"] == "pending":
+    if is_ahead:
         show_ahead(seen, name, facts, planned)
         return
-    cards(seen, name, facts, wall)
     if wall is not None:
         show_wall(seen, name, wall)
     show_life(seen, name, planned)

@@ -75,7 +75,8 @@ def show_reasons(seen: View, tier: str | None) -> None:
                 "Share": format.percent(Fraction(s.amount, whole)) if whole else format.UNKNOWN,
             }
             for s in spenders
-        ]
+        ],
+        "Numbers: reasons",
     )
 
 

@@ -73,7 +73,8 @@ def show_phases(seen: View, rows: list[dict[str, Any]], limit_us: int) -> None:
             | {PHASE_LABELS[phase]: format.duration(row[f"{phase}_us"]) for phase in PHASES}
             | {"Work done again": format.duration(row["again_us"])}
             for row in shown
-        ]
+        ],
+        "Numbers: restarts in phases",
     )
     jobs = list(dict.fromkeys(row["job"] for row in shown))
     st.markdown("Open a job: " + ", ".join(address.job_link(job) for job in jobs[:8]))
@@ -141,7 +142,8 @@ def show_times(seen: View, spread: spans.Spread) -> None:
     frame.show(curves.drawing([drawn], seen.theme, said, target), key="ecdf")
     st.caption("Share recovered by time from detection, log scale. | a restart not recovered yet.")
     frame.numbers(
-        [{"Quantile": f"p{p}", "Time to restart": reached(spread, p)} for p in spans.QUANTILES]
+        [{"Quantile": f"p{p}", "Time to restart": reached(spread, p)} for p in spans.QUANTILES],
+        "Numbers: quantiles",
     )
 
 
@@ -183,7 +185,8 @@ def show_spent_by_phase(seen: View, rows: list[dict[str, Any]]) -> None:
                 "Share": format.percent(Fraction(s.amount, spent.whole)),
             }
             for s in spenders
-        ]
+        ],
+        "Numbers: time by phase",
     )
 
 

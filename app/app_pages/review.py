@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import address, capacity_text, format, frame, review_text, waiting_text, writing
+from app import address, capacity_text, format, frame, markup, review_text, waiting_text, writing
 from app.charts import area
 from app.frame import View
 from app.views import home, review
@@ -51,7 +51,7 @@ def waits_and_contracts(found: review.Review) -> None:
     """How much of the week's waiting is explained, and each contract that was broken."""
     st.markdown(review_text.contracts_sentence(found))
     frame.table(waiting_text.explained(found.explained), "Nothing waited.")
-    frame.sentences(waiting_text.summary(found.contracts.counts), "No contract applies.")
+    frame.table(waiting_text.summary(found.contracts.counts), "No contract applies.")
     broken = found.contracts.broken
     listed(
         [
@@ -75,8 +75,8 @@ def page() -> None:
         review_text.title(found),
         review_text.sentence(found),
         choose=lambda: choose_week(seen, name),
+        at_a_look=markup.table(review_text.objectives(found)),
     )
-    frame.table(review_text.objectives(found))
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.header("What spent it", anchor=False)

@@ -75,7 +75,8 @@ def show_gangs(seen: View) -> None:
                     "For": format.duration(row["waited_us"]),
                 }
                 for row in found
-            ]
+            ],
+            "Numbers: gangs",
         )
     else:
         st.caption("No gang waits for its GPUs now.")
@@ -99,7 +100,7 @@ def show_loans(seen: View) -> None:
 
 def show_contracts(found: waits.Verdicts) -> None:
     """How often each contract was kept, and each breach with a link to its job."""
-    frame.sentences(waiting_text.summary(found.counts))
+    frame.table(waiting_text.summary(found.counts))
     if found.unjudged:
         st.caption(f"Not judged: {'; '.join(found.unjudged)}.")
     newest = f", the newest {LINKED}" if len(found.broken) > LINKED else ""

@@ -291,7 +291,7 @@ def test_a_page_fits_a_phone_in_the_dark(read: Any, path: str) -> None:
 def test_a_phone_shows_why_each_decision_was_taken_without_scrolling(read: Any) -> None:
     phone = read(width=390)
     phone.open("decisions")
-    why = phone.page.locator("[data-testid='stTable'] th").filter(has_text="Why").first
+    why = phone.page.locator(".wide th").filter(has_text="Why").first
     box = why.bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390

@@ -12,7 +12,7 @@ import fleet
 import harness
 import pytest
 import typer
-from pages import AS_OF, ROOT, Opener, said
+from pages import AS_OF, ROOT, Opener, commands, opened, said, tables
 from streamlit.testing.v1 import AppTest
 
 from answers import questions
@@ -142,7 +142,8 @@ def test_a_job_is_answered_as_the_command_line_answers_it(
     run = open_page("job", as_of=AS_OF, job="three-weeks")
     assert not run.exception
     assert "81.0 % of 90 % useful" in said(run)
-    table = next(frame.value for frame in run.dataframe if "Exact, µs" in frame.value)
+    behind = opened(run, "Numbers: the ledger")
+    table = next(table for table in tables(behind) if "Exact, µs" in table)
     exact = [int(us) for us in table["Exact, µs"]]
     assert sum(exact[:-1]) == exact[-1] == answer["gap_us"]
     assert answer["residual_us"] == 0
@@ -152,7 +153,7 @@ def test_the_capacity_page_sums_to_what_is_installed(open_page: Opener) -> None:
     run = open_page("capacity", as_of=AS_OF)
     assert re.search(r"\d\d\.\d % of installed GPU time is useful", said(run))
     assert "neither share is ever an objective" in said(run)
-    table = next(frame.value for frame in run.dataframe if "Gap" in frame.value)
+    table = next(table for table in tables(run) if "Gap" in table)
     dollars = [int(cost.replace("$", "").replace(",", "")) for cost in table["Cost"]]
     # 814 GPUs for 720 hours at $2.50; what is printed adds up.
     assert sum(dollars[:-1]) == dollars[-1] == 814 * 720 * 5 // 2
@@ -210,7 +211,7 @@ def test_a_job_whose_saves_are_not_on_record_is_told_what_a_plan_needs(open_page
 def test_two_jobs_stand_side_by_side(open_page: Opener) -> None:
     run = open_page("job", as_of=AS_OF, job="three-weeks", vs="19")
     assert not run.exception
-    assert any("19" in frame.value.columns for frame in run.dataframe)
+    assert any("19" in table.columns for table in tables(run))
 
 
 def test_two_attempts_stand_side_by_side_and_both_are_kept_in_the_address(
@@ -228,9 +229,9 @@ def test_two_attempts_stand_side_by_side_and_both_are_kept_in_the_address(
 
 def _attempts_beside(run: AppTest) -> list[str]:
     return next(
-        list(frame.value.columns)[1:]
-        for frame in run.dataframe
-        if any(str(name).startswith("Attempt ") for name in frame.value.columns)
+        list(table.columns)[1:]
+        for table in tables(run)
+        if any(str(name).startswith("Attempt ") for name in table.columns)
     )
 
 
@@ -271,7 +272,7 @@ def test_a_job_of_a_million_steps_is_a_page(open_page: Opener, tmp_path: Path) -
 def test_without_a_token_nothing_can_be_entered_and_the_page_says_how(open_page: Opener) -> None:
     run = open_page("review", as_of=AS_OF)
     assert "Read-only" in said(run)
-    assert any("headway journal --note" in code.value for code in run.code)
+    assert any("headway journal --note" in said for said in commands(run))
 
 
 def of_gangs() -> list[dict[str, Any]]:
@@ -313,7 +314,7 @@ def test_the_waiting_page_says_why_what_is_gathered_and_what_was_broken(
     assert "[small](/job?job=small)" in told
     assert "Attempt 0: reclaimed without a signal" in told
     assert "were lent to work that is not preemptible" in told
-    counts = next(table.value for table in run.table if "Contract" in table.value)
+    counts = next(table for table in tables(run) if "Contract" in table)
     assert (
         dict(zip(counts["Contract"], counts["Broken"], strict=True))["A preemption is signalled"]
         == "1"
@@ -353,7 +354,7 @@ def test_the_command_that_a_page_shows_keeps_a_note_with_the_same_week(
 
 def shown(run: AppTest, word: str) -> list[str]:
     """The words of the command that a page shows, as a shell takes them."""
-    (said,) = (code.value for code in run.code if word in code.value)
+    (said,) = (command for command in commands(run) if word in command)
     assert said.startswith("headway ")
     return shlex.split(said)[1:]
 
@@ -378,6 +379,8 @@ def test_a_form_and_the_command_beside_it_write_the_same_entry_once_each(
     monkeypatch.setenv("HEADWAY_TOKEN", given_a_token(home, "lead"))
     job = {"job": "first"} if page == "job" else {}
     run = open_page(page, home=home, **job)
+    if page == "job":
+        run = opened(run, "It had another cause? Re-attribute it")
     kind = "text_area" if key == "note-text" else "text_input"
     getattr(run, kind)(key=key).set_value("a *drill*; $5").run()
     command = shown(run, word)
@@ -434,8 +437,8 @@ def test_names_and_reasons_are_shown_as_they_were_written(
     assert f"**{SHOWN}**" in said(open_page("job", home=home, as_of=at, job=ODD))
     assert f"- {SHOWN} \\# two (ada)" in said(open_page("review", home=home, week="2026-W44"))
     assert f"ada froze fleet: {SHOWN}" in said(open_page("home", home=home))
-    record = next(t.value for t in open_page("decisions", home=home).table if "Why" in t.value)
-    assert SHOWN in list(record["Why"])
+    record = next(table for table in tables(open_page("decisions", home=home)) if "Why" in table)
+    assert ODD in list(record["Why"])
     run = open_page("job", home=home, job=ODD)
     assert shown(run, "plan-checkpoint") == ["plan-checkpoint", "--job", ODD]
 
@@ -447,7 +450,7 @@ def test_what_was_decided_after_the_moment_of_a_page_is_not_on_it(
     note = Journal(Home.at(home)).append(Kind.NOTE, "ada", "later", Scope(), {"week": "2026-W44"})
     pinned = harness.stamp(note.at_us - S)
     assert "Nothing is on record yet." in said(open_page("decisions", home=home, as_of=pinned))
-    (record,) = (t.value for t in open_page("decisions", home=home).table)
+    (record,) = tables(open_page("decisions", home=home))
     assert list(record["Entry"]) == ["1 note"]
     assert list(record["Status"]) == ["recorded"]  # it is nothing that could be in force
 
@@ -529,7 +532,8 @@ def test_checkpoints_tell_the_proof_of_each_run_and_what_the_storage_cost(
     assert not run.exception
     assert "1 of 2 runs proven by a restore" in said(run)
     assert "in less than **95.0 %** of cases" in said(run)  # one pass: 1 − 0.05
-    proof, saves, failures, tests = (frame.value for frame in run.dataframe)
+    run = opened(run, "Saves, and the interval as measured")
+    proof, saves, failures, tests = tables(run)
     assert list(proof["Promise"]) == ["broken", "kept"]
     assert list(proof["Proven"]) == ["0 of 2", "1 of 1"]
     assert list(proof["Tests"]) == ["0 passed, 0 failed", "1 passed, 0 failed"]
@@ -590,7 +594,7 @@ def test_the_record_says_why_in_whole_sentences(open_page: Opener, tmp_path: Pat
     long = "because " * 60 + "of the drill"
     Journal(Home.at(home)).append(Kind.FREEZE, "ada", long, Scope(), {"until_us": None})
     for page in ("home", "decisions"):
-        (record,) = (t.value for t in open_page(page, home=home).table if "Why" in t.value)
+        (record,) = (table for table in tables(open_page(page, home=home)) if "Why" in table)
         assert long in list(record["Why"])
 
 
@@ -622,7 +626,7 @@ def test_capacity_tells_what_was_pulled_from_prometheus(open_page: Opener, tmp_p
         publish(con, home, harness.POLICY, as_of_given=False)
     run = open_page("capacity", home=home.root)
     assert not run.exception
-    found = next(f.value for f in run.dataframe if "Newest" in f.value)
+    found = next(table for table in tables(run) if "Newest" in table)
     assert found[["What", "Of", "Newest", "Mean", "Lowest", "Highest"]].values.tolist() == [
         ["rack power w", "rack r1", "250", "250", "100", "400"]
     ]
