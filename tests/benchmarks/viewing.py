@@ -1,7 +1,8 @@
 """How soon a page is on screen: a real browser, a server that has just told its address.
 
 Times are the browser's own, from the start of the navigation: until the title, which is the page's
-answer, is drawn, and until all below it is.
+answer, is drawn; until nothing more changes in the first screen, its charts included; and until
+all below it is drawn too.
 """
 
 import os
@@ -10,7 +11,7 @@ import socket
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,16 @@ RESTS_MS = 1500
 
 WATCH = """(() => {
   const seen = window.seen = {};
+  const drawn = (node) => {
+    const element = node.nodeType === 1 ? node : node.parentElement;
+    if (!element?.closest?.('[data-testid="stMain"]')) return;
+    const box = (element.ownerSVGElement ?? element).getBoundingClientRect();
+    if (box.width && box.height && box.bottom > 0 && box.top < innerHeight)
+      seen.screen = performance.now();
+  };
+  new MutationObserver((changes) => changes.forEach((change) =>
+    (change.type === 'childList' ? [...change.addedNodes] : [change.target]).forEach(drawn)
+  )).observe(document, {subtree: true, childList: true, characterData: true});
   const look = () => {
     const title = document.querySelector('h1')?.innerText;
     if (title) seen.title ??= performance.now();
@@ -42,9 +53,10 @@ WATCH = """(() => {
 
 @dataclass(frozen=True)
 class Sight:
-    """Seconds until the title was drawn, and until everything was."""
+    """Seconds until the title was drawn, the first screen was, and everything was."""
 
     title_s: float
+    screen_s: float
     whole_s: float
 
 
@@ -56,13 +68,21 @@ class Sights:
     reloads: tuple[Sight, ...]
 
     def __str__(self) -> str:
-        titles = [sight.title_s for sight in self.reloads]
-        wholes = [sight.whole_s for sight in self.reloads]
-        return (
-            f"first {self.first.title_s:.2f} s, reloads median {statistics.median(titles):.2f} s,"
-            f" longest {max(titles):.2f} s; all of it {self.first.whole_s:.2f} s,"
-            f" {statistics.median(wholes):.2f} s, {max(wholes):.2f} s"
+        views = (self.first, *self.reloads)
+        return "; ".join(
+            f"{what} {_said([getattr(view, name) for view in views])}"
+            for what, name in (
+                ("title", "title_s"),
+                ("first screen", "screen_s"),
+                ("all", "whole_s"),
+            )
         )
+
+
+def _said(times_s: Sequence[float]) -> str:
+    first_s, *again_s = times_s
+    median_s, longest_s = statistics.median(again_s), max(again_s)
+    return f"{first_s:.2f} s at first, {median_s:.2f} s reloaded (at most {longest_s:.2f} s)"
 
 
 def blank(room: Path) -> Sights:
@@ -124,4 +144,4 @@ def _look(tab: Any, address: str) -> Sight:
     tab.wait_for_function("window.seen?.whole", timeout=60_000)
     tab.wait_for_timeout(RESTS_MS)
     found = tab.evaluate("window.seen")
-    return Sight(found["title"] / 1e3, found["whole"] / 1e3)
+    return Sight(found["title"] / 1e3, found["screen"] / 1e3, found["whole"] / 1e3)
