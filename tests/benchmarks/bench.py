@@ -527,7 +527,7 @@ def pages(scale: Scale, name: str) -> None:
         path = {"home": "", "job": f"job?job={job}"}.get(title, title)
         notes.append(f"{title:<12} {viewing.page(root, path)}")
     notes.append("blank: Streamlit with a title and nothing else, the floor of all; target: 1 s")
-    show(f"6. Pages over {jobs:,} jobs until the title is drawn, then until all is", [], notes)
+    show(f"6. Pages over {jobs:,} jobs: until title, first screen and all are drawn", [], notes)
     shutil.rmtree(root.parent.parent)
 
 
