@@ -1,9 +1,10 @@
 """Every template compiles, in both themes, with data and without; what is drawn adds up."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise, product
+from xml.etree import ElementTree
 
 import pytest
 import vl_convert
@@ -183,6 +184,68 @@ def test_nothing_on_the_curve_of_checkpoint_intervals_lies_above_its_top() -> No
     assert top > 0.983
     assert all(mark["y"] <= top for mark in drawing.datasets["marks"])
     assert all(name["share"] <= top for name in drawing.datasets["names"])
+
+
+def _svg(drawing: base.Drawing, width: int = 800) -> str:
+    spec = drawing.filled() | {"datasets": {k: list(v) for k, v in drawing.datasets.items()}}
+    return vl_convert.vegalite_to_svg(spec | {"width": width})
+
+
+def a_choice_of(times: float | None, save_s: float, restart_s: float) -> base.Drawing:
+    costs = Costs(save_s, 32_400, restart_s)
+    best_s = costs.best_interval_s
+    return intervals.drawing(
+        intervals.Choice(costs, best_s, costs.flat_region_s(0.005), times and times * best_s, 0.1),
+        "light",
+        "a job",
+    )
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom in pixels."""
+
+
+def _boxes(svg: str) -> dict[str, Box]:
+    """Where the texts that show (12 px, a letter half as wide) and the points of a chart lie."""
+    found: dict[str, Box] = {}
+    for element, x, y in _placed(ElementTree.fromstring(svg), 0, 0):
+        if element.text and element.get("opacity") != "0":
+            wide = 6 * len(element.text)
+            left = {"middle": x - wide / 2, "end": x - wide}.get(element.get("text-anchor", ""), x)
+            found[element.text] = (left, y - 9, left + wide, y + 2)
+        elif element.get("aria-roledescription") == "point":
+            found[f"point {len(found)}"] = (x - 4, y - 4, x + 4, y + 4)
+    return found
+
+
+def _placed(
+    element: ElementTree.Element, x: float, y: float
+) -> Iterator[tuple[ElementTree.Element, float, float]]:
+    moved = re.match(r"translate\((\S+?), ?(\S+?)\)", element.get("transform", ""))
+    x, y = (x + float(moved[1]), y + float(moved[2])) if moved else (x, y)
+    yield element, x, y
+    for child in element:
+        yield from _placed(child, x, y)
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+@pytest.mark.parametrize("width", [300, 358, 1100])
+@pytest.mark.parametrize("save_s", [1, 103, 1500])
+def test_nothing_that_is_written_on_the_curve_of_intervals_lies_on_another(
+    save_s: float, width: int
+) -> None:
+    for times, restart_s in product((None, 0.1, 0.5, 0.9, 1, 1.5, 2.3, 5, 20), (0, 850, 30_000)):
+        boxes = _boxes(_svg(a_choice_of(times, save_s, restart_s), width))
+        assert len([name for name in boxes if name.startswith("point")]) == (2 if times else 1)
+        hits = [
+            (one, other)
+            for one, other in combinations(boxes, 2)
+            if _overlap(boxes[one], boxes[other]) and not one.startswith("point")
+        ]
+        assert hits == [], (times, restart_s)
 
 
 def test_a_gang_s_bar_is_filled_as_far_as_it_is_gathered() -> None:
