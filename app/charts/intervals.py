@@ -133,12 +133,14 @@ def _key(
 def _names(choice: Choice, curve: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
     """Where each curve is named; `_PLACES` moves the names from there."""
     saving = next((point for point in curve if point["saving"] <= 0.4 * top), curve[-1])
-    best = choice.costs.overhead(choice.advised_s)
+    edge, best = curve[-1], choice.costs.overhead(choice.advised_s)
     return [
-        {"kind": "saving", "s": saving["s"], "share": saving["saving"]}
-        | {"is_cut": saving is curve[0]},
-        {"kind": "again", "s": curve[-1]["s"], "share": 0, "at_edge": curve[-1]["again"]},
-        {"kind": "all", "s": choice.advised_s, "share": best.total, "half": best.save},
+        {"kind": kind, "s": s, "share": share, "size": size, "is_cut": saving is curve[0]}
+        for kind, s, share, size in (
+            ("saving", saving["s"], saving["saving"], 0.0),
+            ("again", edge["s"], 0.0, edge["again"]),
+            ("all", choice.advised_s, best.total, best.save),
+        )
     ]
 
 
@@ -247,21 +249,21 @@ _PLACES: dict[str, dict[str, Any]] = {
     "again": {
         "align": "right",
         "dx": -2,
-        "dy": alt.ExprRef(f"-max(8, height * min(1, datum.at_edge * {_BEGIN} / top) - {LINE_PX})"),
+        "dy": alt.ExprRef(f"-max(8, height * min(1, datum.size * {_BEGIN} / top) - {LINE_PX})"),
     },
     "all": {
         "align": "center",
         "dy": alt.ExprRef(
-            f"-min({LINE_PX} + height * datum.half * ({_HALF} + 1 / {_HALF} - 2) / top,"
+            f"-min({LINE_PX} + height * datum.size * ({_HALF} + 1 / {_HALF} - 2) / top,"
             f" height * (1 - datum.share / top) - {5 * LINE_PX + 4})"
         ),
     },
 }
 """Where the name of a curve stands, so that none lies on another at any width.
 
-Saving: left of its curve on its steep side. Work done again, T/2M: at the right edge, under the
-curve where the name begins. All: above its least, as high as the curve is at the ends of the name,
-C/T + T/2M being `half` (1/x + x) at x times the best interval, and below the key.
+Saving: left of its curve on its steep side. Work done again, T/2M: at the right edge, where it is
+`size`, under the curve where the name begins. All: above its least and below the key, as high as
+the curve is at the ends of the name: C/T + T/2M is `size` (1/x + x) at x times the best interval.
 """
 
 

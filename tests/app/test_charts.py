@@ -138,6 +138,14 @@ def test_a_chart_can_be_drawn_and_says_what_it_shows(name: str, theme: str) -> N
     assert drawing.alt.endswith(".")
 
 
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_no_row_of_a_dataset_has_more_than_its_first_from_which_a_page_takes_the_columns(
+    name: str,
+) -> None:
+    for rows in DRAWINGS[name]("light").datasets.values():
+        assert all(row.keys() <= rows[0].keys() for row in rows)
+
+
 def test_the_bars_of_a_waterfall_begin_where_the_one_before_ended_and_sum_to_the_gap() -> None:
     drawing = DRAWINGS["waterfall"]("light")
     wall = a_wall()
