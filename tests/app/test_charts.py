@@ -314,6 +314,15 @@ def test_a_life_without_step_records_is_not_drawn_as_steps() -> None:
     assert (ran["what"], ran["kind"]) == ("Not instrumented", "hollow")
 
 
+def test_what_a_short_job_lost_is_drawn_within_its_life() -> None:
+    hour = NOW // H * H
+    start, end = hour + H // 4, hour + H // 2
+    lost = [(hour, "restart", False, H // 8), (hour, "restart", True, H // 16)]
+    short = life.Life(start, end, end, [(0, start, end)], [], [], [], [], lost, H, "a job")
+    bars = life.drawing(short, "light").datasets["bins"]
+    assert [(bar["at"], bar["to"]) for bar in bars] == [(start // 1000, end // 1000)] * 2
+
+
 def test_an_amount_that_rounds_to_nothing_is_not_printed_as_nothing() -> None:
     spent = spend.Spent([spend.Spender("a", "a", H // 50, "#123456")], "us", H, "of waiting")
     labels = spend.drawing(spent, "light", "Waits").datasets["labels"]
