@@ -321,7 +321,7 @@ def table(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> 
     if not rows:
         st.caption(none)
         return
-    frame = pd.DataFrame(list(map(dict, rows))).astype(object)
+    frame = pd.DataFrame(list(map(_copied, rows))).astype(object)
     height: Literal["content", "auto"] = "content" if len(rows) <= MOST_UNSCROLLED else "auto"
     right = [name for name in list(frame)[1:] if format.are_numbers(frame[name])]
     width: Literal["content", "stretch"] = "content" if len(frame.columns) < WIDE else "stretch"
@@ -332,6 +332,14 @@ def table(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> 
         height=height,
         column_config={name: st.column_config.Column(alignment="right") for name in right},
     )
+
+
+def _copied(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as it can be searched and copied into another sheet; its cells are never broken."""
+    return {
+        name: format.spaced(value) if isinstance(value, str) else value
+        for name, value in row.items()
+    }
 
 
 def sentences(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> None:

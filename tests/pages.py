@@ -5,6 +5,8 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from app import format
+
 ROOT = Path(__file__).parents[1]
 MAIN = ROOT / "app" / "streamlit_app.py"
 AS_OF = "2026-11-29T16:00:00Z"
@@ -14,6 +16,6 @@ Opener = Callable[..., AppTest]
 
 
 def said(run: AppTest) -> str:
-    """All that a page says in words."""
+    """All that a page says in words, with plain spaces."""
     kinds = (run.title, run.header, run.markdown, run.caption, run.warning, run.error, run.info)
-    return "\n".join(str(element.value) for kind in kinds for element in kind)
+    return format.spaced("\n".join(str(element.value) for kind in kinds for element in kind))

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 import vl_convert
 
+from app import format
 from app.charts import (
     area,
     base,
@@ -178,11 +179,11 @@ def test_the_curve_of_checkpoint_intervals_is_least_where_it_is_advised() -> Non
         for point in drawing.datasets["curve"]
     )
     # 240 / 9,180 + 9,180 / 64,800 + 840 / 32,400 = 19.4 %.
-    assert [mark["text"] for mark in drawing.datasets["marks"]] == [
+    assert [format.spaced(mark["text"]) for mark in drawing.datasets["marks"]] == [
         "advised 65.7 min: 14.8 %",
         "now 2.5 h: 19.4 %",
     ]
-    assert "now 2.5 h: 19.4 %" in drawing.alt
+    assert "now 2.5 h: 19.4 %" in format.spaced(drawing.alt)
 
 
 def test_nothing_on_the_curve_of_checkpoint_intervals_lies_above_its_top() -> None:
@@ -289,7 +290,9 @@ def test_the_quantiles_of_a_curve_lie_on_it() -> None:
     steps = curve([Span(n * minute, False) for n in range(1, 11)])
     one = curves.Curve("a tier", steps, [], None, None, [(50, 5 * minute), (90, 9 * minute)])
     drawing = curves.drawing([one], "light", "Waits", None)
-    assert [(q["s"], q["share"], q["text"]) for q in drawing.datasets["quantiles"]] == [
+    assert [
+        (q["s"], q["share"], format.spaced(q["text"])) for q in drawing.datasets["quantiles"]
+    ] == [
         (300, 0.5, "p50 5 min"),
         (540, 0.9, "p90 9 min"),
     ]
