@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -54,6 +55,27 @@ def progress_bar() -> rich_progress.Progress:
         transient=True,
         disable=not out.is_terminal,
     )
+
+
+class Barred:
+    """Something that has a bar while it is entered, at first with these words beside it."""
+
+    def __init__(self, description: str) -> None:
+        super().__init__()
+        self._bar = progress_bar()
+        self._task = self._bar.add_task(description, total=None, detail="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
 
 
 def duration(us: int | None) -> str:
