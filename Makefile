@@ -40,11 +40,13 @@ lint: .venv/.built
 pytest: .venv/.built .venv/.torch
 	$(RUN)/pytest -n auto --dist loadfile
 
-# torch writes checkpoints that tests then damage. Its CPU build does; where pip would take another
-# one, say make TORCH="torch==2.13.0 --index-url …". Without it those tests are skipped.
+# torch writes checkpoints that tests then damage. Its CPU build does: pip takes it where it is
+# configured to, and uv does not, so uv fetches a pip (the machine's Python may have none). Elsewhere
+# say make TORCH="torch==2.13.0 --index-url …". Without it those tests are skipped.
 TORCH ?= torch==2.13.0
 .venv/.torch: .venv/.built
-	$(PYTHON) -m pip --python $(RUN)/python install --quiet --disable-pip-version-check $(TORCH)
+	$(UV) tool run --quiet pip --python $(RUN)/python install --quiet \
+	  --disable-pip-version-check $(TORCH)
 	@touch $@
 
 # The long form of the comparison with the plain reading of the rules, over fresh random streams,

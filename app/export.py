@@ -210,7 +210,10 @@ def write(made: Document, week: str, out: Path) -> list[Path]:
         '</title><meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_font()}{_STYLE}</style></head><body>{''.join(made.html)}</body></html>\n"
     )
-    files = {f"review-{week}.html": html, f"review-{week}.md": "\n".join(made.markdown)}
+    files = {
+        f"review-{week}.html": html,
+        f"review-{week}.md": format.spaced("\n".join(made.markdown)),
+    }
     files |= {f"{name}.svg": _alone(chart) for name, chart in made.charts.items()}
     for name, text in files.items():
         (out / name).write_text(text, encoding="utf-8")

@@ -12,15 +12,30 @@ from metrics.policy import Price
 MINUTE_US = 60 * US_PER_S
 DAY_US = 24 * HOUR_US
 UNKNOWN = "unknown"
+NBSP = "\u00a0"
+"""Between a number and its unit: no line of a text ends there."""
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>$~#&|]")
 
 Number = int | Fraction | float
 
 
+def spaced(text: str) -> str:
+    """The text with plain spaces alone, as what is copied, searched or compared has them."""
+    return text.replace(NBSP, " ")
+
+
+_SPACES = re.compile(rf"[^\S{NBSP}]+")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|min|h|d|GPU-h)(?!\w))")
+
+
 def plain(text: object) -> str:
-    """What people or records say, for a page's Markdown: shown as it was written, in one line."""
-    return _MARKUP.sub(r"\\\g<0>", " ".join(str(text).split()))
+    """What people or records say, for a page's Markdown: shown as it was written, in one line.
+
+    What they number stays with its unit.
+    """
+    in_line = _SPACES.sub(" ", str(text)).strip()
+    return _MARKUP.sub(r"\\\g<0>", _BEFORE_UNIT.sub(NBSP, in_line))
 
 
 def duration(us: int | None) -> str:
@@ -30,11 +45,11 @@ def duration(us: int | None) -> str:
     if us < 0:
         return "−" + duration(-us)
     if us < US_PER_MS:
-        return f"{us} µs" if us else "0 s"
+        return f"{us}{NBSP}µs" if us else f"0{NBSP}s"
     if us < US_PER_S:
-        return f"{us // US_PER_MS} ms"
+        return f"{us // US_PER_MS}{NBSP}ms"
     if us < 10 * US_PER_S:
-        return f"{us / US_PER_S:.1f} s"
+        return f"{us / US_PER_S:.1f}{NBSP}s"
     seconds = (us + US_PER_S // 2) // US_PER_S
     for length, unit, part, small in (
         (86400, "d", 3600, "h"),
@@ -43,8 +58,8 @@ def duration(us: int | None) -> str:
     ):
         if seconds >= length:
             rest = seconds % length // part
-            return f"{seconds // length} {unit}" + (f" {rest} {small}" if rest else "")
-    return f"{seconds} s"
+            return f"{seconds // length}{NBSP}{unit}" + (f" {rest}{NBSP}{small}" if rest else "")
+    return f"{seconds}{NBSP}s"
 
 
 def unit_for(us: int) -> tuple[int, str]:
@@ -80,16 +95,16 @@ def percent(share: Number | None, digits: int = 1) -> str:
         return UNKNOWN
     value = float(share)
     if 0 < value < 0.001 and digits:
-        return "< 0.1 %"
+        return f"<{NBSP}0.1{NBSP}%"
     if 0.9995 <= value < 1 and digits:
-        return "> 99.9 %"
-    return f"{value * 100:,.{digits}f} %".replace("-", "−")
+        return f">{NBSP}99.9{NBSP}%"
+    return f"{value * 100:,.{digits}f}{NBSP}%".replace("-", "−")
 
 
 def count(number: int) -> str:
     """An integer with thousands separated, a million and more in millions."""
     if abs(number) >= 1_000_000:
-        return f"{number / 1e6:,.2f} M".replace("-", "−")
+        return f"{number / 1e6:,.2f}{NBSP}M".replace("-", "−")
     return f"{number:,}".replace("-", "−")
 
 
@@ -97,10 +112,10 @@ def gpu_hours(gpu_us: int) -> str:
     """GPU-µs as GPU-hours: 59,720 GPU-h; one decimal below a hundred."""
     hours = Fraction(gpu_us, HOUR_US)
     if not gpu_us:
-        return "0 GPU-h"
+        return f"0{NBSP}GPU-h"
     if abs(hours) < 100:
-        return f"{float(hours):,.1f}".replace("-", "−") + " GPU-h"
-    return f"{count(round(hours))} GPU-h"
+        return f"{float(hours):,.1f}".replace("-", "−") + f"{NBSP}GPU-h"
+    return f"{count(round(hours))}{NBSP}GPU-h"
 
 
 def amount(value: int, unit: str) -> str:
@@ -108,7 +123,7 @@ def amount(value: int, unit: str) -> str:
     if unit == "gpu_us":
         return gpu_hours(value)
     if unit == "us":
-        return f"{decimal(round(Fraction(value * 10, HOUR_US)))} h"
+        return f"{decimal(round(Fraction(value * 10, HOUR_US)))}{NBSP}h"
     return count(value)
 
 
@@ -162,7 +177,7 @@ def money(amount: Fraction, price: Price) -> str:
     return f"{sign}{round(amount):,}".replace("-", "−")
 
 
-_NUMBER = re.compile(r"(?:[<>] )?[−+]?[$€£]?\d[\d,.]*(?: .*)?")
+_NUMBER = re.compile(r"(?:[<>]\s)?[−+]?[$€£]?\d[\d,.]*(?:\s.*)?")
 
 
 def are_numbers(column: Iterable[object]) -> bool:

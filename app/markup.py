@@ -46,8 +46,10 @@ def _kind(cells: Sequence[str], is_first: bool) -> str:
 
 
 def _cell(tag: str, kind: str, said: object) -> str:
+    """A cell; where it is never broken it has plain spaces, to be searched and copied."""
     side = f' class="{kind}"' if kind else ""
-    return f"<{tag}{side}>{escape(str(said))}</{tag}>"
+    text = str(said) if kind == "said" else format.spaced(str(said))
+    return f"<{tag}{side}>{escape(text)}</{tag}>"
 
 
 @dataclass(frozen=True)

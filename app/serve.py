@@ -8,6 +8,9 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.routing import Route
 from streamlit.web import bootstrap
 
 from app.assets import Assets
@@ -26,11 +29,17 @@ def main() -> None:
         print(f"http://{host}:{port}", flush=True)
         yield
 
-    served = st.App(SCRIPT, lifespan=told, middleware=[Middleware(Assets)])
+    routes = [Route("/home", to_the_first_page)]
+    served = st.App(SCRIPT, lifespan=told, routes=routes, middleware=[Middleware(Assets)])
     options = {"server.address": host, "server.port": int(port), "logger.hideWelcomeMessage": True}
     bootstrap.load_config_options(options)
     warm(SCRIPT)
     served.run(config=options)
+
+
+async def to_the_first_page(request: Request) -> RedirectResponse:
+    """From where somebody looks for the first page; Streamlit has it at `/` alone."""
+    return RedirectResponse(f"./?{request.url.query}")
 
 
 if __name__ == "__main__":

@@ -1,32 +1,16 @@
 """A run's progress on stderr, for whoever sits in front of it."""
 
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from pipelines import show
 from pipelines.defs.site import Report
 
 
-class Progress(Report):
+class Progress(show.Barred, Report):
     """A run's report that draws a bar of bytes read, and names the stage at work."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._bar = show.progress_bar()
-        self._task = self._bar.add_task("starting", total=None, detail="")
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
+        super().__init__("starting")
 
     def files_found(self, files: list[Path]) -> None:
         """Begin a bar as long as all the files."""

@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -54,6 +55,27 @@ def progress_bar() -> rich_progress.Progress:
         transient=True,
         disable=not out.is_terminal,
     )
+
+
+class Barred:
+    """Something that has a bar while it is entered, at first with these words beside it."""
+
+    def __init__(self, description: str) -> None:
+        super().__init__()
+        self._bar = progress_bar()
+        self._task = self._bar.add_task(description, total=None, detail="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
 
 
 def duration(us: int | None) -> str:
@@ -120,18 +142,49 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     """Print a table. Columns whose heading begins with > stand to the right, those with ~ may wrap.
 
     Where the terminal is too narrow for that every column may: a cut number would be a wrong one.
-    Numbers then stay whole as long as there is room for that, then words.
+    Numbers then stay whole as long as there is room for that, then words; where there is none, what
+    was a row stands as a column, as many beside one another as there is room for.
     """
     out = console()
-    fixed = [place for place, column in enumerate(columns) if not column.startswith("~")]
     lines = [[column.lstrip(">~") for column in columns], *rows]
-    needed = sum(max(cell_len(line[place]) for line in lines) + _GAP for place in fixed)
-    if needed <= out.width:
+    needed = [
+        min(max(map(cell_len, " ".join(cells).split()), default=0), LONG_WORD)
+        if column.startswith("~")
+        else max(map(cell_len, cells))
+        for column, cells in zip(columns, zip(*lines, strict=True), strict=True)
+    ]
+    if sum(needed) + _GAP * len(needed) <= out.width:
         out.print(_table(title, columns, rows, may_wrap=False))
         return
     numbers = [column.startswith(">") for column in columns]
-    widths = _widths(lines, out.width, numbers) or _widths(lines, out.width, [False] * len(numbers))
-    out.print(_table(title, columns, rows, may_wrap=True, widths=widths))
+    widths = _widths(lines, out.width, numbers)
+    if widths is None and len(columns) < MOST_WRAPPED:
+        widths = _widths(lines, out.width, [False] * len(numbers))
+    if widths or not rows:
+        out.print(_table(title, columns, rows, may_wrap=True, widths=widths))
+    else:
+        _print_turned(out, title, lines)
+
+
+LONG_WORD = 24
+"""Words of a sentence up to this length are kept whole; paths may be broken."""
+MOST_WRAPPED = 8
+"""A table of fewer columns is read more easily with numbers on two lines than turned."""
+
+
+def _print_turned(out: Console, title: str, lines: Sequence[Sequence[str]]) -> None:
+    """Print headings as a column, and rows as further columns, in parts that fit side by side."""
+    heads, *rows = lines
+    left = max(map(cell_len, heads)) + _GAP
+    wide = max(cell_len(cell) for row in rows for cell in row) + _GAP
+    beside = max(1, (out.width - left) // wide)
+    for first in range(0, len(rows), beside):
+        shown = rows[first : first + beside]
+        columns = ("", *(f">{row[0]}" if len(shown) > 1 else row[0] for row in shown))
+        cells = [list(line) for line in zip(heads, *shown, strict=True)][1:]
+        table = _table(title if first == 0 else "", columns, cells, may_wrap=True)
+        table.columns[0].no_wrap = True
+        out.print(table)
 
 
 _GAP = 2

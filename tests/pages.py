@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
+from app import format
+
 ROOT = Path(__file__).parents[1]
 MAIN = ROOT / "app" / "streamlit_app.py"
 AS_OF = "2026-11-29T16:00:00Z"
@@ -18,14 +20,14 @@ Opener = Callable[..., AppTest]
 
 
 def said(run: AppTest) -> str:
-    """All that a page says in words."""
+    """All that a page says in words, with plain spaces."""
     kinds = (run.title, run.header, run.markdown, run.caption, run.warning, run.error, run.info)
-    return "\n".join(str(element.value) for kind in kinds for element in kind)
+    return format.spaced("\n".join(str(element.value) for kind in kinds for element in kind))
 
 
 def markup(run: AppTest) -> str:
-    """The HTML that a page shows."""
-    return "".join(element.value for element in run.html)
+    """The HTML that a page shows, with plain spaces."""
+    return format.spaced("".join(element.value for element in run.html))
 
 
 def tables(run: AppTest) -> list[pd.DataFrame]:

@@ -1,6 +1,7 @@
 """Data health: what can be trusted, and what each hole costs in known budget."""
 
 from fractions import Fraction
+from typing import Any
 
 import streamlit as st
 
@@ -150,6 +151,45 @@ def show_checks(seen: View) -> None:
     )
 
 
+def show_silent(seen: View, silent: list[dict[str, Any]]) -> None:
+    """Jobs that are presumed gone."""
+    st.header("Silent jobs", anchor=False)
+    if silent:
+        limit = format.duration(seen.published.policy.silent_after_us)
+        st.markdown(f"Nothing was heard of them for longer than {limit}: they are presumed gone.")
+        frame.table(
+            [
+                {
+                    "Job": row["job"],
+                    "Tenant": row["tenant"] or "unknown",
+                    "GPUs": row["gpus"] or "unknown",
+                    "Last record": format.moment(row["last_record_us"], seen.zone),
+                }
+                for row in silent
+            ]
+        )
+    else:
+        st.caption("None.")
+
+
+def show_files(seen: View) -> None:
+    """What each source delivered."""
+    st.header("What was ingested", anchor=False)
+    frame.table(
+        [
+            {
+                "Source": row["source"],
+                "Files": format.count(row["files"]),
+                "Records": format.count(row["records"]),
+                "Delivered again": row["duplicates"],
+                "Quarantined": row["quarantined"],
+                "Latest": format.moment(row["latest_us"]),
+            }
+            for row in seen.published.read(health.files)
+        ]
+    )
+
+
 def page() -> None:
     """The page."""
     seen = frame.view()
@@ -173,40 +213,11 @@ def page() -> None:
     lacking = seen.published.ask(health.uninstrumented, seen.scope, seen.shown_us)
     show_holes(seen, lacking)
     show_unattributed(seen)
-    st.header("Silent jobs", anchor=False)
-    if silent:
-        limit = format.duration(seen.published.policy.silent_after_us)
-        st.markdown(f"Nothing was heard of them for longer than {limit}: they are presumed gone.")
-        frame.table(
-            [
-                {
-                    "Job": row["job"],
-                    "Tenant": row["tenant"] or "unknown",
-                    "GPUs": row["gpus"] or "unknown",
-                    "Last record": format.moment(row["last_record_us"], seen.zone),
-                }
-                for row in silent
-            ]
-        )
-    else:
-        st.caption("None.")
+    show_silent(seen, silent)
     show_quarantine(seen, quality["quarantine"])
     show_findings(quality["findings"])
     show_checks(seen)
-    st.header("What was ingested", anchor=False)
-    frame.table(
-        [
-            {
-                "Source": row["source"],
-                "Files": format.count(row["files"]),
-                "Records": format.count(row["records"]),
-                "Delivered again": row["duplicates"],
-                "Quarantined": row["quarantined"],
-                "Latest": format.moment(row["latest_us"]),
-            }
-            for row in seen.published.read(health.files)
-        ]
-    )
+    show_files(seen)
 
 
 page()

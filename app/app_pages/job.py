@@ -504,7 +504,7 @@ def show_planner(seen: View, name: str) -> None:
     frame.show(intervals.drawing(found.choice, seen.theme, name), key="planner")
     st.caption(
         "Share of the wall-clock that is lost. ◆ advised, ○ in force. Tinted: intervals as good as"
-        " the advised one."
+        " the advised one. Dashed: all that the target of goodput leaves to lose."
     )
     with frame.behind("Numbers: arithmetic, constraints, assumptions") as is_open:
         if is_open:

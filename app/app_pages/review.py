@@ -65,6 +65,64 @@ def waits_and_contracts(found: review.Review) -> None:
         st.markdown(f"All {len(broken)} are on [Waiting]({address.link('waiting')}).")
 
 
+def show_spent(seen: View, found: review.Review) -> None:
+    """What spent the budget, and what moved most."""
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.header("What spent it", anchor=False)
+        if found.spent:
+            frame.show(review_text.spent_chart(found, seen.theme), key="week-spent")
+            st.caption(review_text.SPENT_KEY)
+        else:
+            st.caption("Nothing was charged in this week.")
+    with right:
+        st.header("Biggest moves", anchor=False)
+        listed(review_text.moves(found), "Nothing moved.")
+
+
+def show_line(seen: View, found: review.Review) -> None:
+    """The budget that was left, hour by hour."""
+    line = seen.published.ask(home.line, seen.scope, found.as_of_us, "goodput")
+    if line.left:
+        course = seen.published.ask(home.course, seen.scope, found.as_of_us)
+        st.header("Goodput budget left, 30 days to the week’s end", anchor=False)
+        frame.show(review_text.line_chart(found, line, course, seen.theme), key="week-line")
+        st.caption(review_text.LINE_KEY)
+
+
+def show_rulings(seen: View, found: review.Review) -> None:
+    """What people and the gate decided."""
+    st.header("Freezes, overrides, adjustments", anchor=False)
+    ruled = review_text.decided(found, review.ruled(seen.published.rulings.entries, found.week))
+    listed([format.plain(line) for line in ruled], "None in this week.")
+
+
+def show_losers(found: review.Review) -> None:
+    """The jobs and the nodes that lost most."""
+    one, two = st.columns(2, gap="large")
+    with one:
+        st.header("Top five jobs by charged loss", anchor=False)
+        frame.table(review_text.losers(found.jobs, "Job"))
+        links = ", ".join(address.job_link(job) for job, *_ in found.jobs if job)
+        st.markdown(f"Open {links}" if links else "")
+    with two:
+        st.header("Top five nodes", anchor=False)
+        frame.table(review_text.losers(found.nodes, "Node"))
+
+
+def show_notes(seen: View, found: review.Review) -> None:
+    """The notes kept with the week, and a form for another."""
+    st.header("Notes", anchor=False)
+    listed(
+        [
+            f"{format.plain(note.why)} ({format.plain(note.who)})"
+            for note in review.notes(seen.published.rulings.entries, found.week)
+        ],
+        "No note is kept with this week yet.",
+    )
+    writing.note_form(seen, found.week.name)
+
+
 def page() -> None:
     """The page."""
     seen = frame.view()
@@ -77,36 +135,10 @@ def page() -> None:
         choose=lambda: choose_week(seen, name),
         at_a_look=markup.table(review_text.objectives(found)),
     )
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        st.header("What spent it", anchor=False)
-        if found.spent:
-            frame.show(review_text.spent_chart(found, seen.theme), key="week-spent")
-            st.caption(review_text.SPENT_KEY)
-        else:
-            st.caption("Nothing was charged in this week.")
-    with right:
-        st.header("Biggest moves", anchor=False)
-        listed(review_text.moves(found), "Nothing moved.")
-    line = seen.published.ask(home.line, seen.scope, found.as_of_us, "goodput")
-    if line.left:
-        course = seen.published.ask(home.course, seen.scope, found.as_of_us)
-        st.header("Goodput budget left, 30 days to the week’s end", anchor=False)
-        frame.show(review_text.line_chart(found, line, course, seen.theme), key="week-line")
-        st.caption(review_text.LINE_KEY)
-    st.header("Freezes, overrides, adjustments", anchor=False)
-    entries = seen.published.rulings.entries
-    ruled = review_text.decided(found, review.ruled(entries, found.week))
-    listed([format.plain(line) for line in ruled], "None in this week.")
-    one, two = st.columns(2, gap="large")
-    with one:
-        st.header("Top five jobs by charged loss", anchor=False)
-        frame.table(review_text.losers(found.jobs, "Job"))
-        links = ", ".join(address.job_link(job) for job, *_ in found.jobs if job)
-        st.markdown(f"Open {links}" if links else "")
-    with two:
-        st.header("Top five nodes", anchor=False)
-        frame.table(review_text.losers(found.nodes, "Node"))
+    show_spent(seen, found)
+    show_line(seen, found)
+    show_rulings(seen, found)
+    show_losers(found)
     st.header("Open restarts", anchor=False)
     frame.table(review_text.restarts(found), "None at the week’s end.")
     st.header("Promises broken", anchor=False)
@@ -114,15 +146,7 @@ def page() -> None:
     st.header("Waits and contracts", anchor=False)
     waits_and_contracts(found)
     show_capacity(seen, found)
-    st.header("Notes", anchor=False)
-    listed(
-        [
-            f"{format.plain(note.why)} ({format.plain(note.who)})"
-            for note in review.notes(entries, found.week)
-        ],
-        "No note is kept with this week yet.",
-    )
-    writing.note_form(seen, found.week.name)
+    show_notes(seen, found)
     st.caption("To take it along:")
     frame.shell("review", "--week", found.week.name, "--out", "reviews")
 

@@ -15,6 +15,9 @@ from metrics.checkpointing import Costs
 from metrics.conventions import US_PER_S
 
 HEIGHT = 300
+LINE_PX = 16
+BELOW_KEY = 0.75
+"""The share of the height that the four rows of the key leave free."""
 POINTS = 160
 TICKS_S = (
     *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800),
@@ -40,27 +43,22 @@ class Choice:
 def drawing(choice: Choice, theme: str, job: str) -> base.Drawing:
     """The curves on a log axis of the interval; shares of the wall-clock."""
     low_s, high_s = _extent(choice)
-    costs = choice.costs
-    best = costs.overhead(choice.advised_s).total
-    lost_now = costs.overhead(choice.now_s).total if choice.now_s else best
-    top = max(1.2 * best, min(1.0, max(1.35 * lost_now, 2.4 * best)))
-    curve = [_point(costs, s) for s in _between(low_s, high_s)]
-    marks = [_mark(costs, choice.advised_s, "advised", "diamond", top)]
+    top = _top(choice)
+    curve = [_point(choice.costs, s) for s in _between(low_s, high_s)]
+    marks = [_mark(choice.costs, choice.advised_s, "advised", "◆", top)]
     if choice.now_s:
-        marks.append(_mark(costs, choice.now_s, "now", "circle", top))
+        marks.append(_mark(choice.costs, choice.now_s, "now", "○", top))
+    allowed = choice.allowed if choice.allowed is not None and choice.allowed <= top else None
     flat = " to ".join(map(span, choice.flat_s))
-    levels = []
-    if choice.allowed is not None and choice.allowed <= top:
-        target = format.percent(1 - choice.allowed, 0)
-        levels = [{"share": choice.allowed, "text": f"all that a goodput of {target} may lose"}]
     return base.Drawing(
         template(theme),
         {
             "curve": curve,
-            "names": _names(curve, top),
-            "flat": [{"low": choice.flat_s[0], "high": choice.flat_s[1], "text": f"flat: {flat}"}],
+            "names": _names(choice, curve, top),
+            "flat": [{"low": choice.flat_s[0], "high": choice.flat_s[1]}],
             "marks": marks,
-            "levels": levels,
+            "levels": [] if allowed is None else [{"share": allowed}],
+            "key": _key(flat, marks, allowed, THEMES[theme]),
         },
         HEIGHT,
         _alt(choice, marks, flat, job),
@@ -71,6 +69,16 @@ def drawing(choice: Choice, theme: str, job: str) -> base.Drawing:
             "ticks": [s for s in TICKS_S if low_s <= s <= high_s],
         },
     )
+
+
+def _top(choice: Choice) -> float:
+    """The share at the upper edge: all marks lie well below it, so that the key has its room."""
+    best = choice.costs.overhead(choice.advised_s).total
+    lost_now = choice.costs.overhead(choice.now_s).total if choice.now_s else best
+    top = max(1.8 * best, min(1.0, max(1.35 * lost_now, 2.4 * best)))
+    if choice.allowed is not None and choice.allowed <= top:
+        return max(top, choice.allowed / BELOW_KEY)
+    return top
 
 
 def _us(seconds: float) -> int:
@@ -102,26 +110,38 @@ def _point(costs: Costs, interval_s: float) -> dict[str, Any]:
     }
 
 
-def _mark(costs: Costs, interval_s: float, name: str, shape: str, top: float) -> dict[str, Any]:
+def _mark(costs: Costs, interval_s: float, name: str, sign: str, top: float) -> dict[str, Any]:
     point = _point(costs, interval_s)
     text = f"{name} {point['every']}: {point['said_all']}"
-    return point | {"shape": shape, "text": text, "y": min(top, point["all"])}
+    return point | {"sign": sign, "text": text, "y": min(top, point["all"])}
 
 
-def _names(curve: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
-    """Where each curve is named: on its steep side, below the top."""
-    found = []
-    for name, kind, share, is_left in (
-        ("saving", "saving", 0.4, True),
-        ("all, with restarts", "all", 0.8, True),
-        ("work done again", "again", 0.55, False),
-    ):
-        points = list(curve) if is_left else list(reversed(curve))
-        lowest = min(points, key=lambda point: point[kind])
-        at = next((point for point in points if point[kind] <= share * top), lowest)
-        place = {"s": at["s"], "share": at[kind], "at_edge": at is curve[0]}
-        found.append(place | {"name": name, "kind": kind})
-    return found
+def _key(
+    flat: str, marks: Sequence[dict[str, Any]], allowed: float | None, theme: Theme
+) -> list[dict[str, Any]]:
+    """What is marked in words, a row each: inside the bowl of the upper curve there is room."""
+    rows = [(f"flat: {flat}", theme.category("checkpoint"))]
+    rows += [(f"{mark['sign']} {mark['text']}", theme.ink) for mark in marks]
+    if allowed is not None:
+        rows.append((f"- - target {format.percent(1 - allowed, 0)}", theme.ink2))
+    return [
+        {"text": text, "color": color, "down": 4 + LINE_PX * row}
+        for row, (text, color) in enumerate(rows)
+    ]
+
+
+def _names(choice: Choice, curve: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
+    """Where each curve is named; `_PLACES` moves the names from there."""
+    saving = next((point for point in curve if point["saving"] <= 0.4 * top), curve[-1])
+    edge, best = curve[-1], choice.costs.overhead(choice.advised_s)
+    return [
+        {"kind": kind, "s": s, "share": share, "size": size, "is_cut": saving is curve[0]}
+        for kind, s, share, size in (
+            ("saving", saving["s"], saving["saving"], 0.0),
+            ("again", edge["s"], 0.0, edge["again"]),
+            ("all", choice.advised_s, best.total, best.save),
+        )
+    ]
 
 
 def _alt(choice: Choice, marks: Sequence[dict[str, Any]], flat: str, job: str) -> str:
@@ -167,23 +187,11 @@ def _y(field: str) -> alt.Y:
 
 def _behind(theme: Theme) -> list[alt.Chart]:
     flat, levels = base.data("flat"), base.data("levels")
-    saving = theme.category("checkpoint")
-    text = alt.Text("text", type="nominal")
-    middle = "sqrt(datum.low * datum.high)"
     return [
-        flat.mark_rect(color=saving, opacity=theme.hollow, clip=True).encode(
+        flat.mark_rect(color=theme.category("checkpoint"), opacity=theme.hollow, clip=True).encode(
             x=_x("low"), x2="high"
         ),
-        flat.transform_calculate(middle=middle)
-        .mark_text(color=saving, baseline="top")
-        .encode(x=_x("middle"), y=alt.value(4), text=text),
         levels.mark_rule(color=theme.ink2, strokeDash=[4, 3]).encode(y=_y("share")),
-        *(
-            levels.mark_text(dy=10, **({"color": theme.ink2} | halo)).encode(
-                x=alt.value(alt.ExprRef("width / 2")), y=_y("share"), text=text
-            )
-            for halo in base.halos(theme)
-        ),
     ]
 
 
@@ -210,8 +218,12 @@ def _curves(theme: Theme) -> list[alt.Chart]:
     names = [
         base.data("names")
         .transform_filter(f"datum.kind == '{kind}'")
-        .mark_text(fontWeight="bold", **(_PLACES[kind] | {"color": color} | halo))
-        .encode(x=_x(), y=_y("share"), text=alt.Text("name", type="nominal"))
+        .mark_text(
+            text=NAMES[kind],
+            fontWeight="bold",
+            **(_PLACES[kind] | {"color": color} | halo),
+        )
+        .encode(x=_x(), y=_y("share"))
         for kind, color in colors.items()
         for halo in base.halos(theme)
     ]
@@ -219,16 +231,40 @@ def _curves(theme: Theme) -> list[alt.Chart]:
     return [*lines, hover, *names]
 
 
+NAMES = {"saving": "saving", "again": "work done again", "all": "all, with restarts"}
+
+
+def _times(kind: str, part: str) -> str:
+    """By what the interval grows over a part of a curve's name: an expression of the width."""
+    return f"pow(high / low, {part} * {7 * len(NAMES[kind])} / width)"
+
+
+_BEGIN, _HALF = _times("again", "-1"), _times("all", "0.5")
 _PLACES: dict[str, dict[str, Any]] = {
     "saving": {
-        "align": alt.ExprRef("datum.at_edge ? 'left' : 'right'"),
-        "dx": alt.ExprRef("datum.at_edge ? 8 : -6"),
-        "dy": alt.ExprRef("datum.at_edge ? -4 : 9"),
+        "align": alt.ExprRef("datum.is_cut ? 'left' : 'right'"),
+        "dx": alt.ExprRef("datum.is_cut ? 8 : -6"),
+        "dy": alt.ExprRef("datum.is_cut ? -4 : 9"),
     },
-    "again": {"align": "right", "dx": -8, "dy": 9},
-    "all": {"align": "left", "dx": 8, "dy": -6},
+    "again": {
+        "align": "right",
+        "dx": -2,
+        "dy": alt.ExprRef(f"-max(8, height * min(1, datum.size * {_BEGIN} / top) - {LINE_PX})"),
+    },
+    "all": {
+        "align": "center",
+        "dy": alt.ExprRef(
+            f"-min({LINE_PX} + height * datum.size * ({_HALF} + 1 / {_HALF} - 2) / top,"
+            f" height * (1 - datum.share / top) - {5 * LINE_PX + 4})"
+        ),
+    },
 }
-"""Where the name of a curve stands: curves that lie close share no place, and none is cut off."""
+"""Where the name of a curve stands, so that none lies on another at any width.
+
+Saving: left of its curve on its steep side. Work done again, T/2M: at the right edge, where it is
+`size`, under the curve where the name begins. All: above its least and below the key, as high as
+the curve is at the ends of the name: C/T + T/2M is `size` (1/x + x) at x times the best interval.
+"""
 
 
 def _colors(theme: Theme) -> dict[str, str]:
@@ -241,27 +277,23 @@ def _colors(theme: Theme) -> dict[str, str]:
 
 def _marks(theme: Theme) -> list[alt.Chart]:
     marks = base.data("marks")
-    found = [
-        marks.transform_filter("datum.shape == 'circle'")
+    return [
+        marks.transform_filter("datum.sign == '○'")
         .mark_point(size=110, filled=True, fill=theme.background, stroke=theme.ink, opacity=1,
                     strokeWidth=2)
         .encode(x=_x(), y=_y("y"), tooltip=base.tip("text|Interval")),
-        marks.transform_filter("datum.shape == 'diamond'")
+        marks.transform_filter("datum.sign == '◆'")
         .mark_point(shape="diamond", size=90, filled=True, color=theme.ink, opacity=1)
         .encode(x=_x(), y=_y("y"), tooltip=base.tip("text|Interval")),
-    ]  # fmt: skip
-    place = "datum.s > sqrt(low * high)"
-    for shape, dy in (("circle", -14), ("diamond", 16)):
-        found += [
-            marks.transform_filter(f"datum.shape == '{shape}'")
-            .mark_text(
-                align=alt.ExprRef(f"{place} ? 'right' : 'left'"),
-                dx=alt.ExprRef(f"{place} ? -6 : 6"),
-                dy=dy,
-                fontWeight="bold" if shape == "diamond" else "normal",
-                **({"color": theme.ink} | halo),
+        *(
+            base.data("key")
+            .mark_text(baseline="top", dy=alt.ExprRef("datum.down"), **halo)
+            .encode(
+                x=alt.value(alt.ExprRef("width / 2")),
+                y=alt.value(0),
+                text=alt.Text("text", type="nominal"),
+                color=base.color_of(),
             )
-            .encode(x=_x(), y=_y("y"), text=alt.Text("text", type="nominal"))
             for halo in base.halos(theme)
-        ]
-    return found
+        ),
+    ]  # fmt: skip

@@ -209,7 +209,8 @@ def _bins(life: Life, theme: Theme, top: int) -> tuple[list[dict[str, Any]], int
         for _, again, category, us in sorted(parts):
             label = BY_ID[category].label + (", work done again" if again else "")
             begin_us = max(start_us, life.start_us)
-            box = _box(begin_us, start_us + life.bin_us, category, theme, label, "")
+            stop_us = min(start_us + life.bin_us, life.end_us)
+            box = _box(begin_us, stop_us, category, theme, label, "")
             box |= {"exact": format.duration(us), "kind": "hollow" if again else "solid"}
             box["y0"] = top + BARS_PX * (1 - at_us / top_us)
             at_us += us

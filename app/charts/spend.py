@@ -80,7 +80,8 @@ def _heading(unit: str) -> str:
 
 
 def _value(amount: int, spent: Spent) -> str:
-    said = format.amount(amount, spent.unit).removesuffix(" GPU-h").removesuffix(" h")
+    said = format.amount(amount, spent.unit)
+    said = said.removesuffix(f"{format.NBSP}GPU-h").removesuffix(f"{format.NBSP}h")
     return "< 0.1" if amount > 0 and said == "0.0" else said
 
 

@@ -134,7 +134,8 @@ class _Rows:
                 {"row": 0, "x": 0, "text": f"Useful {said} · {share}", "color": theme.on_bar}
             )
         target = float(1 - wall.allowed)
-        self.marks.append({"row": 0, "x": target, "text": f"target {format.percent(target, 0)}"})
+        said = f"target {format.percent(target, 0)}"
+        self.marks.append({"row": 0, "from": 0, "x": target, "text": said})
         self._label("Wall-clock", self._said(wall.wall_us), wall.wall_us, True)
         self.count += 1
 

@@ -2,8 +2,7 @@
 
 import random
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import typer
 
@@ -201,24 +200,11 @@ def _print(answer: dict[str, Any]) -> None:
         out.print(f"recorded as {len(answer['recorded'])} restore_test events", style="dim")
 
 
-class _Bar(Watch):
+class _Bar(show.Barred, Watch):
     """A bar of the bytes read."""
 
     def __init__(self) -> None:
-        self._bar = show.progress_bar()
-        self._task = self._bar.add_task("reading", total=None, detail="")
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
+        super().__init__("reading")
 
     def begin(self, total: int | None) -> None:
         """A bar as long as all the bytes."""

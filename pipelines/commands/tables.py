@@ -241,18 +241,18 @@ def print_budgets(scope: Scope, found: list[Report]) -> None:
         ]
         for report in found
     ]
-    heads = (
-        "objective",
-        "state",
-        ">bad",
-        ">allowed",
-        ">left",
-        ">burn 1d",
-        ">30d",
-        "exhausted",
-        "thaws",
+    heads = ("objective", "state", ">bad", ">allowed", ">left", ">burn 1d", ">30d")
+    dates = ("exhausted", "thaws")
+    known = [
+        n
+        for n, name in enumerate(heads + dates)
+        if name not in dates or any(row[n] != "–" for row in cells)
+    ]
+    print_table(
+        f"Budgets of {scope} over 30 days",
+        [(heads + dates)[n] for n in known],
+        [[row[n] for n in known] for row in cells],
     )
-    print_table(f"Budgets of {scope} over 30 days", heads, cells)
     out = console()
     for report in found:
         if report.series.measure == "goodput" and report.budget.amount.total:
@@ -347,22 +347,33 @@ def print_gate(answer: dict[str, Any]) -> None:
 def print_history(answer: dict[str, Any]) -> None:
     """What was decided then, and below it what today's data would have decided."""
     then = [
-        [row["hour"], row["state"], row["why"], row["decided_at"], row["data_through"]]
+        [
+            _minute(row["hour"]),
+            row["state"],
+            row["why"],
+            _minute(row["decided_at"]),
+            _minute(row["data_through"]),
+        ]
         for row in answer["recorded"]
     ]
-    heads = ("hour", "state", "~why", "decided", "data through")
+    heads = ("hour (UTC)", "state", "~why", "decided", "data through")
     print_table(f"Known then, of {answer['scope']}: {len(then) or 'nothing'}", heads, then)
-    now = [[row["hour"], row["state"], row["why"] or "–"] for row in answer["now"]]
-    print_table(f"Known now: {len(now) or 'no change'}", ("hour", "state", "~why"), now)
+    now = [[_minute(row["hour"]), row["state"], row["why"] or "–"] for row in answer["now"]]
+    print_table(f"Known now: {len(now) or 'no change'}", ("hour (UTC)", "state", "~why"), now)
+
+
+def _minute(at: str) -> str:
+    """A moment of an answer to the minute; the JSON has all of it."""
+    return at[:16].replace("T", " ")
 
 
 def print_journal(rows: list[dict[str, Any]]) -> None:
     """The journal, an entry a row."""
-    heads = (">entry", "at", "kind", "scope", "who", "~why", "~status")
+    heads = (">entry", "at (UTC)", "kind", "scope", "who", "~why", "~status")
     cells = [
         [
             str(row["id"]),
-            str(row["at"])[:19],
+            _minute(row["at"]),
             row["kind"] if row["of"] is None else f"{row['kind']} {row['of']}",
             row["scope"],
             row["who"],

@@ -22,6 +22,8 @@ from fleet import at, lost_72_of_720
 from pages import AS_OF, ROOT
 from PIL import Image
 
+from app import format
+
 sync_api = pytest.importorskip("playwright.sync_api")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -109,10 +111,10 @@ class Reader:
             self.page.wait_for_timeout(700)
 
     def title(self) -> str:
-        return str(self.page.locator("h1").first.inner_text())
+        return format.spaced(self.page.locator("h1").first.inner_text())
 
     def text(self) -> str:
-        return str(self.page.locator("[data-testid='stMain']").inner_text())
+        return format.spaced(self.page.locator("[data-testid='stMain']").inner_text())
 
     def click_row(self, chart: int, row: int) -> None:
         """Click a row of a chart of rows."""

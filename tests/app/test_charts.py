@@ -1,13 +1,15 @@
 """Every template compiles, in both themes, with data and without; what is drawn adds up."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise, product
+from xml.etree import ElementTree
 
 import pytest
 import vl_convert
 
+from app import format
 from app.charts import (
     area,
     base,
@@ -137,6 +139,14 @@ def test_a_chart_can_be_drawn_and_says_what_it_shows(name: str, theme: str) -> N
     assert drawing.alt.endswith(".")
 
 
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_no_row_of_a_dataset_has_more_than_its_first_from_which_a_page_takes_the_columns(
+    name: str,
+) -> None:
+    for rows in DRAWINGS[name]("light").datasets.values():
+        assert all(row.keys() <= rows[0].keys() for row in rows)
+
+
 def test_the_bars_of_a_waterfall_begin_where_the_one_before_ended_and_sum_to_the_gap() -> None:
     drawing = DRAWINGS["waterfall"]("light")
     wall = a_wall()
@@ -169,11 +179,11 @@ def test_the_curve_of_checkpoint_intervals_is_least_where_it_is_advised() -> Non
         for point in drawing.datasets["curve"]
     )
     # 240 / 9,180 + 9,180 / 64,800 + 840 / 32,400 = 19.4 %.
-    assert [mark["text"] for mark in drawing.datasets["marks"]] == [
+    assert [format.spaced(mark["text"]) for mark in drawing.datasets["marks"]] == [
         "advised 65.7 min: 14.8 %",
         "now 2.5 h: 19.4 %",
     ]
-    assert "now 2.5 h: 19.4 %" in drawing.alt
+    assert "now 2.5 h: 19.4 %" in format.spaced(drawing.alt)
 
 
 def test_nothing_on_the_curve_of_checkpoint_intervals_lies_above_its_top() -> None:
@@ -183,6 +193,68 @@ def test_nothing_on_the_curve_of_checkpoint_intervals_lies_above_its_top() -> No
     assert top > 0.983
     assert all(mark["y"] <= top for mark in drawing.datasets["marks"])
     assert all(name["share"] <= top for name in drawing.datasets["names"])
+
+
+def _svg(drawing: base.Drawing, width: int = 800) -> str:
+    spec = drawing.filled() | {"datasets": {k: list(v) for k, v in drawing.datasets.items()}}
+    return vl_convert.vegalite_to_svg(spec | {"width": width})
+
+
+def a_choice_of(times: float | None, save_s: float, restart_s: float) -> base.Drawing:
+    costs = Costs(save_s, 32_400, restart_s)
+    best_s = costs.best_interval_s
+    return intervals.drawing(
+        intervals.Choice(costs, best_s, costs.flat_region_s(0.005), times and times * best_s, 0.1),
+        "light",
+        "a job",
+    )
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom in pixels."""
+
+
+def _boxes(svg: str) -> dict[str, Box]:
+    """Where the texts that show (12 px, a letter half as wide) and the points of a chart lie."""
+    found: dict[str, Box] = {}
+    for element, x, y in _placed(ElementTree.fromstring(svg), 0, 0):
+        if element.text and element.get("opacity") != "0":
+            wide = 6 * len(element.text)
+            left = {"middle": x - wide / 2, "end": x - wide}.get(element.get("text-anchor", ""), x)
+            found[element.text] = (left, y - 9, left + wide, y + 2)
+        elif element.get("aria-roledescription") == "point":
+            found[f"point {len(found)}"] = (x - 4, y - 4, x + 4, y + 4)
+    return found
+
+
+def _placed(
+    element: ElementTree.Element, x: float, y: float
+) -> Iterator[tuple[ElementTree.Element, float, float]]:
+    moved = re.match(r"translate\((\S+?), ?(\S+?)\)", element.get("transform", ""))
+    x, y = (x + float(moved[1]), y + float(moved[2])) if moved else (x, y)
+    yield element, x, y
+    for child in element:
+        yield from _placed(child, x, y)
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+@pytest.mark.parametrize("width", [300, 358, 1100])
+@pytest.mark.parametrize("save_s", [1, 103, 1500])
+def test_nothing_that_is_written_on_the_curve_of_intervals_lies_on_another(
+    save_s: float, width: int
+) -> None:
+    for times, restart_s in product((None, 0.1, 0.5, 0.9, 1, 1.5, 2.3, 5, 20), (0, 850, 30_000)):
+        boxes = _boxes(_svg(a_choice_of(times, save_s, restart_s), width))
+        assert len([name for name in boxes if name.startswith("point")]) == (2 if times else 1)
+        hits = [
+            (one, other)
+            for one, other in combinations(boxes, 2)
+            if _overlap(boxes[one], boxes[other]) and not one.startswith("point")
+        ]
+        assert hits == [], (times, restart_s)
 
 
 def test_a_gang_s_bar_is_filled_as_far_as_it_is_gathered() -> None:
@@ -218,7 +290,9 @@ def test_the_quantiles_of_a_curve_lie_on_it() -> None:
     steps = curve([Span(n * minute, False) for n in range(1, 11)])
     one = curves.Curve("a tier", steps, [], None, None, [(50, 5 * minute), (90, 9 * minute)])
     drawing = curves.drawing([one], "light", "Waits", None)
-    assert [(q["s"], q["share"], q["text"]) for q in drawing.datasets["quantiles"]] == [
+    assert [
+        (q["s"], q["share"], format.spaced(q["text"])) for q in drawing.datasets["quantiles"]
+    ] == [
         (300, 0.5, "p50 5 min"),
         (540, 0.9, "p90 9 min"),
     ]
@@ -241,6 +315,15 @@ def test_a_life_without_step_records_is_not_drawn_as_steps() -> None:
     )
     (ran,) = life.drawing(nothing, "light").datasets["progress"]
     assert (ran["what"], ran["kind"]) == ("Not instrumented", "hollow")
+
+
+def test_what_a_short_job_lost_is_drawn_within_its_life() -> None:
+    hour = NOW // H * H
+    start, end = hour + H // 4, hour + H // 2
+    lost = [(hour, "restart", False, H // 8), (hour, "restart", True, H // 16)]
+    short = life.Life(start, end, end, [(0, start, end)], [], [], [], [], lost, H, "a job")
+    bars = life.drawing(short, "light").datasets["bins"]
+    assert [(bar["at"], bar["to"]) for bar in bars] == [(start // 1000, end // 1000)] * 2
 
 
 def test_an_amount_that_rounds_to_nothing_is_not_printed_as_nothing() -> None:

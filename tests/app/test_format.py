@@ -10,7 +10,7 @@ from metrics.conventions import HOUR_US, US_PER_S
 
 def test_what_people_wrote_is_no_markup_and_one_line() -> None:
     assert format.plain("a *b*\n# c | $5") == r"a \*b\* \# c \| \$5"
-    assert format.plain("pretrain-00050 at 12:30, −7.3 %") == "pretrain-00050 at 12:30, −7.3 %"
+    assert format.plain("pretrain-00050\n at 12:30, −7.3%") == "pretrain-00050 at 12:30, −7.3%"
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_what_people_wrote_is_no_markup_and_one_line() -> None:
     ],
 )
 def test_a_duration_has_two_units(us: int | None, text: str) -> None:
-    assert format.duration(us) == text
+    assert format.spaced(format.duration(us)) == text
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,23 @@ def test_a_duration_has_two_units(us: int | None, text: str) -> None:
     ],
 )
 def test_a_share_is_never_rounded_to_nothing_or_all(share: float | None, text: str) -> None:
-    assert format.percent(share) == text
+    assert format.spaced(format.percent(share)) == text
+
+
+def test_a_line_of_a_text_never_ends_between_a_number_and_its_unit() -> None:
+    assert format.percent(0.966).split(" ") == ["96.6\u00a0%"]
+    assert format.percent(0.0004).split(" ") == ["<\u00a00.1\u00a0%"]
+    assert format.duration(117 * HOUR_US).split(" ") == ["4\u00a0d", "21\u00a0h"]
+    said = format.plain("every 43.6 min (40 steps): 10.4 %, 2 hosts")
+    assert said.split(" ") == [
+        "every",
+        "43.6\u00a0min",
+        "(40",
+        "steps):",
+        "10.4\u00a0%,",
+        "2",
+        "hosts",
+    ]
 
 
 @given(st.lists(st.integers(0, 10**15), max_size=12), st.sampled_from((US_PER_S, HOUR_US)))
@@ -56,9 +72,9 @@ def test_printed_parts_add_up_to_the_printed_whole(parts: list[int], unit_us: in
 
 
 def test_gpu_hours_have_their_unit() -> None:
-    assert format.gpu_hours(59_720 * HOUR_US) == "59,720 GPU-h"
-    assert format.gpu_hours(1_240_000 * HOUR_US) == "1.24 M GPU-h"
-    assert format.gpu_hours(-HOUR_US // 2) == "−0.5 GPU-h"
+    assert format.gpu_hours(59_720 * HOUR_US) == "59,720\u00a0GPU-h"
+    assert format.gpu_hours(1_240_000 * HOUR_US) == "1.24\u00a0M\u00a0GPU-h"
+    assert format.gpu_hours(-HOUR_US // 2) == "−0.5\u00a0GPU-h"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import markup
+from app import format, markup
 from app.charts import spark
 from app.markup import Card
 from app.palette import Badge
@@ -19,8 +19,8 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]))
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))
 def test_whatever_a_cell_says_is_read_back_as_it_was_said(rows: list[tuple[str, str]]) -> None:
     made = ElementTree.fromstring(markup.table([{"One": a, "Two": b} for a, b in rows]))
-    read = [tuple(cell.text or "" for cell in row) for row in made.iter("tr")]
-    assert read == [("One", "Two"), *rows]
+    read = [tuple(format.spaced(cell.text or "") for cell in row) for row in made.iter("tr")]
+    assert read == [("One", "Two"), *((format.spaced(a), format.spaced(b)) for a, b in rows)]
 
 
 @given(WORDS)
@@ -50,7 +50,7 @@ def test_a_small_course_goes_from_the_first_value_to_the_last() -> None:
     made = spark.image([1.0, -0.5, 0.25], "light", "Goodput, 30 days")
     found = re.fullmatch(r'<img alt="(.*)" src="data:image/svg\+xml;base64,(.*)">', made)
     assert found is not None
-    assert found[1] == "Goodput, 30 days: from 100.0 % to 25.0 % left"
+    assert format.spaced(found[1]) == "Goodput, 30 days: from 100.0 % to 25.0 % left"
     line = ElementTree.fromstring(b64decode(found[2]))[0]
     # 144 x 48 pixels with a margin of 2: the largest at the top, the least at the foot, and a
     # quarter is (0.25 + 0.5) / 1.5 = half of the way.

@@ -83,7 +83,7 @@ def test_a_promise_that_was_mended_was_still_broken_in_the_week(
         found = review(facts, Scope(), "2026-W10")
     (row,) = (row for row in found.rows if row.broken is not None)
     assert row.broken == (1, 0, 1)
-    lost = {"Job": "big", "At": "Tue 3 Mar 02:00 UTC", "Lost": "1 d 6 h"}
+    lost = {"Job": "big", "At": "Tue 3 Mar 02:00 UTC", "Lost": "1\u00a0d 6\u00a0h"}
     assert review_text.broken(found) == [lost | {"Mended": mended}]
 
 

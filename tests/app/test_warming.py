@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from fleet import at, lost_72_of_720
 from pages import MAIN
+from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 from streamlit import file_util
 from streamlit.testing.v1 import AppTest
 
 from answers.home import Home
 from app import frame, store, warming
 from app.assets import Assets
+from app.serve import to_the_first_page
 from app.streamlit_app import PAGES
 from app.views import cluster
 from metrics.errors import UsageError
@@ -116,6 +119,22 @@ def test_each_of_streamlits_files_goes_out_whole_and_for_ever() -> None:
 @pytest.mark.parametrize("path", ["/", "/job", "/static/js/none.js", "/static/../index.html"])
 def test_whatever_else_is_asked_is_streamlits_to_answer(path: str) -> None:
     assert ask(path)[1] == b"passed on"
+
+
+def test_the_first_page_is_found_where_its_name_leads_with_what_the_address_says() -> None:
+    app = Starlette(routes=[Route("/home", to_the_first_page)])
+    asked = {"method": "GET", "path": "/home", "query_string": b"scope=cluster%3Da"}
+    told: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        told.append(dict(message))
+
+    asyncio.run(app({"type": "http", "headers": []} | asked, receive, send))
+    assert told[0]["status"] == 307
+    assert (b"location", b"./?scope=cluster%3Da") in told[0]["headers"]
 
 
 def test_a_head_is_given_time_to_stand_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,6 +188,24 @@ def test_in_a_narrow_terminal_no_word_and_no_number_is_broken(
     assert said.count("preempted") == 3
 
 
+def test_a_table_that_no_terminal_so_narrow_can_hold_is_turned_with_every_cell_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    heads = ["job", *(f">number {n}" for n in range(11))]
+    rows = [[f"pretrain-{job:05}", *(f"{job}{n:02} h 30 m" for n in range(11))] for job in range(7)]
+    print_table("Restarts", heads, rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    said = "\n".join(lines)
+    assert all(said.count(cell) == 1 for row in rows for cell in row)
+    # 9 + 2 columns for the headings, 14 + 2 a job: four beside one another, then three.
+    assert [line.split() for line in lines if line.lstrip().startswith("pretrain")] == [
+        [row[0] for row in rows[:4]],
+        [row[0] for row in rows[4:]],
+    ]
+
+
 def test_a_job_that_waits_for_another_is_not_said_to_be_held_by_its_owner() -> None:
     expectation = {"comparable": 0, "p50_us": None, "p90_us": None}
     present = {"position": None, "of": None, "tier": "batch", "size": "small"}

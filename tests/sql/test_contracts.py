@@ -183,6 +183,32 @@ def test_a_good_preemption_keeps_every_contract(
     assert verdicts(warehouse) == dict.fromkeys(["tier_preemption", *PREEMPTION], True)
 
 
+@pytest.mark.parametrize(
+    "again",
+    [
+        [event("preemption_signal", 250, attempt=0, by_job="high", grace_us=us(60))],
+        [event("preemption_signal", 250, attempt=0, grace_us=us(90))],
+        [interrupted(310, "preemption"), interrupted(312, "preemption")],
+        [event("job_submitted", 241, "high", tier="standard", gpus=8)],
+        [submitted(1, tier="batch", gpus=8, checkpoint_interval_us=us(100))],
+    ],
+    ids=[
+        "its signal came twice",
+        "two records tell of its signal, one without for whom",
+        "its reclaim was recorded by two",
+        "the job that took its place was submitted twice",
+        "the job that gave way was submitted twice",
+    ],
+)
+def test_one_preemption_that_is_told_of_twice_has_one_verdict(
+    judge: Judge, warehouse: duckdb.DuckDBPyConnection, again: list[Record]
+) -> None:
+    assert judge("tier_preemption", [*preempted(), *again], taken()) == [("j", 250, True)]
+    rows = harness.published(warehouse, "contracts")["contracts"]
+    told = [row["contract"] for row in rows if "preemption" in row["contract"]]
+    assert sorted(told) == sorted(["tier_preemption", *PREEMPTION])
+
+
 def test_without_a_signal_only_what_a_signal_would_tell_is_broken(
     judge: Judge, warehouse: duckdb.DuckDBPyConnection
 ) -> None:
