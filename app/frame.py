@@ -16,6 +16,7 @@ from answers.facts import Facts
 from answers.moments import moment_us
 from app import address, format, store
 from app.charts.base import Drawing
+from metrics.budget import window_end_us
 from metrics.conventions import US_PER_S
 from metrics.errors import HeadwayError, NothingPublished, UsageError
 from metrics.scope import Scope
@@ -66,6 +67,16 @@ class View:
     def shown_us(self) -> int:
         """The moment whose numbers are shown: of stale data the last one known."""
         return min(self.as_of_us, self.through_us) if self.is_stale else self.as_of_us
+
+    @property
+    def until_us(self) -> int:
+        """The end of the hour of that moment: up to there budgets count, and `then` tells."""
+        return window_end_us(self.shown_us)
+
+    @property
+    def then(self) -> store.Snapshot:
+        """What is published as it stood at that moment."""
+        return self.published.at(self.until_us)
 
     @property
     def age_us(self) -> int:
@@ -354,6 +365,17 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
 def shell(*words: str) -> None:
     """A command of Headway as it can be pasted into a shell; on a phone it is wrapped, not cut."""
     st.code(shlex.join(("headway", *words)), language="sh", wrap_lines=True)
+
+
+def told_of_then(seen: View) -> None:
+    """Say of a page that shows a moment of the past what that means."""
+    if seen.then is seen.published:
+        return
+    hour = "" if seen.until_us == seen.as_of_us else ", the end of the hour asked for"
+    st.caption(
+        f"As it stood at {format.moment(seen.until_us, seen.zone)}{hour}; of what had happened by"
+        " then, all that is known today."
+    )
 
 
 def told_of_newest(seen: View, what: str) -> None:
