@@ -79,6 +79,16 @@ class View:
         return self.published.at(self.until_us)
 
     @property
+    def is_past(self) -> bool:
+        """Whether something of what is published came later than that moment."""
+        return self.then is not self.published
+
+    @property
+    def told_us(self) -> int:
+        """The moment up to which `then` tells."""
+        return self.until_us if self.is_past else self.shown_us
+
+    @property
     def age_us(self) -> int:
         """How old the newest record is at the moment judged."""
         return max(0, self.as_of_us - self.through_us)
@@ -369,7 +379,7 @@ def shell(*words: str) -> None:
 
 def told_of_then(seen: View) -> None:
     """Say of a page that shows a moment of the past what that means."""
-    if seen.then is seen.published:
+    if not seen.is_past:
         return
     hour = "" if seen.until_us == seen.as_of_us else ", the end of the hour asked for"
     st.caption(

@@ -216,7 +216,13 @@ def show_wall(seen: View, name: str, wall: Wall) -> None:
         }
     )
     frame.numbers(rows)
-    frame.shell("job", name)
+    _shell(seen, "job", name)
+
+
+def _shell(seen: View, *words: str) -> None:
+    """The command that says the same; of a moment of the past none does."""
+    if not seen.is_past:
+        frame.shell(*words)
 
 
 def show_budget(seen: View, name: str) -> None:
@@ -256,7 +262,7 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
         (row["starts_us"], row["ends_us"] or row["starts_us"] + HOUR_US, row["id"])
         for row in planned
     )
-    found = seen.then.read(jobs.life, name, seen.shown_us, spans, seen.days_asked)
+    found = seen.then.read(jobs.life, name, seen.told_us, spans, seen.days_asked)
     if found is None:
         return
     st.header("Life of the job", anchor=False)
@@ -504,7 +510,7 @@ def show_planner(seen: View, name: str) -> None:
     found = seen.then.ask(planner.plan, name)
     if isinstance(found, str):
         st.caption(f"Unknown: {format.plain(found.removeprefix(f'--job {name}: '))}.")
-        frame.shell("plan-checkpoint", "--job", name)
+        _shell(seen, "plan-checkpoint", "--job", name)
         return
     st.markdown(format.plain(found.answer["advice"]))
     frame.show(intervals.drawing(found.choice, seen.theme, name), key="planner")
@@ -522,7 +528,7 @@ def show_planner(seen: View, name: str) -> None:
             ]
         )
         frame.table([{"Assumption": text} for text in found.answer["assumptions"]])
-    frame.shell("plan-checkpoint", "--job", name)
+    _shell(seen, "plan-checkpoint", "--job", name)
 
 
 def show_windows(seen: View, planned: list[dict[str, Any]]) -> None:

@@ -6,7 +6,10 @@ with worked as (
     coalesce(sum(us) filter (category = 'useful'), 0)::bigint as useful_us
   from ledger group by job
 ),
-held as (select distinct job from suspensions where end_us is null),
+held as (
+  select distinct job from published.suspensions
+  where start_us <= getvariable('until_us') and end_us > getvariable('until_us')
+),
 judged as (
   select j.*, coalesce(coalesce(j.wall_end_us, j.ended_us) <= getvariable('until_us'), false) as is_over,
     coalesce(j.wall_start_us <= getvariable('until_us'), false) as has_wall

@@ -1,3 +1,3 @@
--- Grain: as published: suspensions that had begun; end_us is null where one went on.
-select * replace (case when end_us <= getvariable('until_us') then end_us end as end_us)
-from published.suspensions where start_us <= getvariable('until_us')
+-- Grain: as published: suspensions that had begun, those that went on up to the moment.
+select * replace (least(end_us, getvariable('until_us')) as end_us)
+from published.suspensions where start_us < getvariable('until_us')
