@@ -7,6 +7,7 @@ down to hardware from there to its end at hour 720.
 from pathlib import Path
 from shutil import copytree
 
+import duckdb
 import fleet
 import harness
 import pytest
@@ -183,3 +184,17 @@ def test_what_no_date_is_known_of_is_said_to_be_of_the_newest_data(open_page: Op
         assert told in said(open_page(page, as_of="2026-08-20T00:00:00Z", **job))
         assert told not in said(open_page(page, as_of=AS_OF, **job))
     assert told not in said(open_page("waiting", as_of="2026-08-20T00:00:00Z"))
+
+
+@pytest.mark.parametrize("page", ["job", "waiting"])
+def test_a_mart_that_cannot_be_cut_says_what_to_run(
+    open_page: Opener, site: Path, tmp_path: Path, page: str
+) -> None:
+    older = Path(copytree(site, tmp_path / "older"))
+    (file,) = (older / "mart").glob("*.duckdb")
+    with duckdb.connect(file) as con:
+        con.execute("drop table suspensions")
+    run = open_page(page, home=older, as_of=fleet.stamp(100), job="big")
+    assert not run.exception
+    assert "`headway refresh` publishes them anew" in said(run)
+    assert "Unknown" not in open_page(page, home=older, job="big").title[0].value
