@@ -4,6 +4,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import pandas as pd
@@ -73,9 +74,9 @@ class View:
         """The end of the hour of that moment: up to there budgets count, and `then` tells."""
         return window_end_us(self.shown_us)
 
-    @property
+    @cached_property
     def then(self) -> store.Snapshot:
-        """What is published as it stood at that moment."""
+        """What is published as it stood at that moment; held as long as the page is drawn."""
         return self.published.at(self.until_us)
 
     @property

@@ -216,13 +216,8 @@ def show_wall(seen: View, name: str, wall: Wall) -> None:
         }
     )
     frame.numbers(rows)
-    _shell(seen, "job", name)
-
-
-def _shell(seen: View, *words: str) -> None:
-    """The command that says the same; of a moment of the past none does."""
-    if not seen.is_past:
-        frame.shell(*words)
+    if not seen.is_past:  # no command tells of a moment of the past
+        frame.shell("job", name)
 
 
 def show_budget(seen: View, name: str) -> None:
@@ -507,10 +502,15 @@ _ATTEMPT_FACTS: dict[str, Callable[[dict[str, Any]], str]] = {
 def show_planner(seen: View, name: str) -> None:
     """How often to save: the advice, its curve and its arithmetic."""
     st.header("How often to save a checkpoint", anchor=False)
+    _show_plan(seen, name)
+    if not seen.is_past:
+        frame.shell("plan-checkpoint", "--job", name)
+
+
+def _show_plan(seen: View, name: str) -> None:
     found = seen.then.ask(planner.plan, name)
     if isinstance(found, str):
         st.caption(f"Unknown: {format.plain(found.removeprefix(f'--job {name}: '))}.")
-        _shell(seen, "plan-checkpoint", "--job", name)
         return
     st.markdown(format.plain(found.answer["advice"]))
     frame.show(intervals.drawing(found.choice, seen.theme, name), key="planner")
@@ -528,7 +528,6 @@ def show_planner(seen: View, name: str) -> None:
             ]
         )
         frame.table([{"Assumption": text} for text in found.answer["assumptions"]])
-    _shell(seen, "plan-checkpoint", "--job", name)
 
 
 def show_windows(seen: View, planned: list[dict[str, Any]]) -> None:
