@@ -73,6 +73,8 @@ def test_a_job_s_page_is_of_one_moment_in_all_its_parts(
     assert f"Restarts ({int(hours >= 649)})" in told  # what is told at the moment is told by then
     assert ("(open)" in told) == (hours in (649, 700))
     assert ("As it stood at" in told) == (hours < 720)
+    commands = {code.value for code in run.code}
+    assert ("headway job big" in commands) == (hours == 720)  # it would tell of now
     assert ("as of the newest data" in told) == (hours < 720)  # the holes in its records
 
 
