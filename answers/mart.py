@@ -41,9 +41,18 @@ class Mart:
         row = self.rows("select as_of_us, as_of_given, published_us from meta")[0]
         return Meta(row["as_of_us"], row["as_of_given"], row["published_us"])
 
+    def qualifier(self) -> str:
+        """What before a name means the published table, whatever the name stands for here."""
+        (row,) = self.rows("select current_database() as name")
+        return '"{}".'.format(row["name"].replace('"', '""'))
+
     def keep(self, name: str, query: str, params: Params = None) -> None:
         """Keep a query's rows as a table of this connection only."""
         self._execute(f"create or replace temp table {name} as {query}", params)
+
+    def let(self, name: str, value: int) -> None:
+        """Give a number a name on this connection, for queries to read by `getvariable`."""
+        self._execute(f"set variable {name} = ?", [value])
 
     def define(self, name: str, query: str) -> None:
         """Give a query a name on this connection, to be run where it is asked for."""

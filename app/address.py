@@ -37,13 +37,13 @@ def number(key: str) -> int | None:
 
 
 def carried(**more: str | None) -> dict[str, str]:
-    """The parts that a link to another page keeps, and those that it adds."""
-    kept = {key: value for key in CARRIED if (value := get(key))}
-    return kept | {key: value for key, value in more.items() if value}
+    """The parts that a link to another page keeps, and those that it adds; None takes one out."""
+    parts = {key: get(key) for key in CARRIED} | more
+    return {key: value for key, value in parts.items() if value}
 
 
 def link(page: str, **more: str | None) -> str:
-    """A link to another page for a text, with scope and moment kept."""
+    """A link to another page for a text, with scope and moment kept unless they are given."""
     return f"/{page}?{urlencode(carried(**more))}"
 
 

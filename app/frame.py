@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,7 @@ from answers.facts import Facts
 from answers.moments import moment_us
 from app import address, format, markup, store
 from app.charts.base import Drawing
+from metrics.budget import window_end_us
 from metrics.conventions import US_PER_S
 from metrics.errors import HeadwayError, NothingPublished, UsageError
 from metrics.scope import Scope
@@ -59,6 +61,26 @@ class View:
     def shown_us(self) -> int:
         """The moment whose numbers are shown: of stale data the last one known."""
         return min(self.as_of_us, self.through_us) if self.is_stale else self.as_of_us
+
+    @property
+    def until_us(self) -> int:
+        """The end of the hour of that moment: up to there budgets count, and `then` tells."""
+        return window_end_us(self.shown_us)
+
+    @cached_property
+    def then(self) -> store.Snapshot:
+        """What is published as it stood at that moment; held as long as the page is drawn."""
+        return self.published.at(self.until_us)
+
+    @property
+    def is_past(self) -> bool:
+        """Whether something of what is published came later than that moment."""
+        return self.then is not self.published
+
+    @property
+    def told_us(self) -> int:
+        """The moment up to which `then` tells."""
+        return self.until_us if self.is_past else self.shown_us
 
     @property
     def age_us(self) -> int:
@@ -332,6 +354,17 @@ def table(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> 
 def shell(*words: str) -> None:
     """A command of Headway as it can be pasted into a shell."""
     st.html(markup.command(shlex.join(("headway", *words))))
+
+
+def told_of_then(seen: View) -> None:
+    """Say of a page that shows a moment of the past what that means."""
+    if not seen.is_past:
+        return
+    hour = "" if seen.until_us == seen.as_of_us else ", the end of the hour asked for"
+    st.caption(
+        f"As it stood at {format.moment(seen.until_us, seen.zone)}{hour}; of what had happened by"
+        " then, all that is known today."
+    )
 
 
 def told_of_newest(seen: View, what: str) -> None:

@@ -3,11 +3,13 @@
 A `Snapshot` is one published file under one journal and one policy; it never changes. When CURRENT
 names another file, or somebody decides something, the next look gives a new one and the old one
 goes once nobody holds it. One connection shared by threads gives wrong answers silently: plain
-questions take a cursor a call, and those on the connection's own tables take turns.
+questions take a cursor a call, and those on the connection's own tables take turns. `Snapshot.at`
+is the same as it stood at a moment of the past.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock
@@ -21,6 +23,7 @@ from answers.facts import Facts
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import Mart, Meta, connect, current
+from answers.past import cut
 from metrics.policy import Policy
 from metrics.rulings import Rulings
 from metrics.scope import Scope
@@ -31,21 +34,52 @@ REMEMBERED = 96
 OPEN = 2
 """Snapshots kept open: the newest, and the one that pages being drawn still hold."""
 
+PAST = 4
+"""Moments of the past kept a snapshot: each holds tables of its own."""
+
 T = TypeVar("T")
 
 
 class Snapshot:
     """One published file under one journal and one policy."""
 
-    def __init__(self, home: Home, name: str, con: duckdb.DuckDBPyConnection) -> None:
+    def __init__(
+        self,
+        home: Home,
+        name: str,
+        con: duckdb.DuckDBPyConnection,
+        policy: Policy,
+        rulings: Rulings,
+    ) -> None:
         self.home, self.name = home, name
-        self.policy: Policy = home.policy()
-        self.rulings = Rulings(Journal(home).entries(), self.policy)
+        self.policy, self.rulings = policy, rulings
         self._con = con
         self.meta: Meta = Mart(con).meta()
         self._facts: Facts | None = None
         self._turn = RLock()
         self._answers: OrderedDict[Hashable, Any] = OrderedDict()
+        self._past: OrderedDict[int, Snapshot] = OrderedDict()
+
+    @classmethod
+    def opened(cls, home: Home) -> "Snapshot":
+        """What is published now at a site."""
+        name, con = connect(home)
+        policy = home.policy()
+        return cls(home, name, con, policy, Rulings(Journal(home).entries(), policy))
+
+    def at(self, until_us: int) -> "Snapshot":
+        """The same as it stood at the end of an hour; itself where nothing of it came later."""
+        if self.meta.as_of_us is None or until_us >= self.meta.as_of_us:
+            return self
+        with self._turn:
+            if until_us not in self._past:
+                con = self._con.cursor()
+                cut(Mart(con), until_us)
+                self._past[until_us] = Past(self.home, self.name, con, self.policy, self.rulings)
+                if len(self._past) > PAST:
+                    self._past.popitem(last=False)
+            self._past.move_to_end(until_us)
+            return self._past[until_us]
 
     def ask(self, question: Callable[..., T], *given: Hashable) -> T:
         """The answer of `question(facts, *given)`, remembered."""
@@ -55,13 +89,18 @@ class Snapshot:
         """The answer of `question(mart, *given)`, read through a cursor of its own, remembered."""
 
         def answer() -> T:
-            cursor = self._con.cursor()
-            try:
-                return question(Mart(cursor), *given)
-            finally:
-                cursor.close()
+            with self._mart() as mart:
+                return question(mart, *given)
 
         return self._remembered(question, given, answer)
+
+    @contextmanager
+    def _mart(self) -> Iterator[Mart]:
+        cursor = self._con.cursor()
+        try:
+            yield Mart(cursor)
+        finally:
+            cursor.close()
 
     def permits(self, scope: Scope, as_of_us: int) -> tuple[list[gate.Permit], dict[str, Any]]:
         """What the gate answers for every type of change (see answers.gate)."""
@@ -88,6 +127,14 @@ class Snapshot:
             if len(self._answers) > REMEMBERED:
                 self._answers.popitem(last=False)
             return found
+
+
+class Past(Snapshot):
+    """A snapshot as it stood at a moment: its tables are this connection's own."""
+
+    @contextmanager
+    def _mart(self) -> Iterator[Mart]:
+        yield Mart(self._con)  # whoever asks has the turn
 
 
 @dataclass(frozen=True)
@@ -132,9 +179,7 @@ def snapshot() -> Snapshot:
 def _opened(wanted: Signature) -> Snapshot:
     with _opening:
         if wanted not in _open:
-            site = Home.at(Path(wanted.root))
-            name, con = connect(site)
-            _open[wanted] = Snapshot(site, name, con)
+            _open[wanted] = Snapshot.opened(Home.at(Path(wanted.root)))
             for old in list(_open)[:-OPEN]:
                 del _open[old]
         return _open[wanted]

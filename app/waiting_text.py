@@ -85,6 +85,12 @@ def breaches(rows: Sequence[Mapping[str, Any]], most: int) -> Rows:
     ]
 
 
+def _on_time(row: Mapping[str, Any]) -> str:
+    if row["was_on_time"] is None:
+        return "called back, may still stay" if row["recalled_us"] else "not called back yet"
+    return "yes" if row["was_on_time"] else "no"
+
+
 def loaned(rows: Iterable[Mapping[str, Any]]) -> Rows:
     """Loans of reserved GPUs, and whether each was given back on time."""
     return [
@@ -95,9 +101,7 @@ def loaned(rows: Iterable[Mapping[str, Any]]) -> Rows:
             "From": format.moment(row["started_us"]),
             "Until": "still lent" if row["ended_us"] is None else format.moment(row["ended_us"]),
             "Preemptible": "yes" if row["is_preemptible"] else "no",
-            "Left on time": {True: "yes", False: "no", None: "not called back yet"}[
-                row["was_on_time"]
-            ],
+            "Left on time": _on_time(row),
         }
         for row in rows
     ]

@@ -18,6 +18,11 @@ _STEPS = ("holds", "preemptions", "losses", "judged_losses")
 def publish_promises(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
     """Write the tables waiting, loans, holds and contracts into the attached mart."""
     _put_rules(con, policy)
+    con.execute(f"create or replace temp table open_jobs as {sql.read('waits/open_jobs')}")
+    con.execute(
+        "create or replace temp table wait_turns as"
+        " from mart.wait_turns semi join open_jobs using (job)"
+    )
     for table in ("waiting", "loans"):
         con.execute(f"create table mart.{table} as {sql.read(f'waits/{table}')}")
     for name in _STEPS:

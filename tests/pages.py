@@ -40,6 +40,12 @@ def _read(table: str) -> pd.DataFrame:
     return pd.DataFrame(rows[1:], columns=rows[0])
 
 
+def cards(run: AppTest) -> dict[str, str]:
+    """The numbers of a page's cards by their labels."""
+    card = r'<div class="label">(.*?)</div><div class="value">(.*?)</div>'
+    return {unescape(label): unescape(value) for label, value in re.findall(card, markup(run))}
+
+
 def commands(run: AppTest) -> list[str]:
     """The commands that a page shows."""
     return [unescape(said) for said in re.findall(r"<pre[^>]*>(.*?)</pre>", markup(run), re.DOTALL)]

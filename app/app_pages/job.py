@@ -45,7 +45,7 @@ ADVICE = {
 
 def choose(seen: View, present: str | None) -> None:
     """The search over id, name, tenant and state."""
-    found = seen.published.read(jobs.search, "")
+    found = seen.then.read(jobs.search, "")
     said = {job.job: job.said for job in found}
     if present and present not in said:
         said = {present: present} | said
@@ -70,8 +70,8 @@ def choose(seen: View, present: str | None) -> None:
 
 def no_job(seen: View, name: str) -> None:
     """An unknown job: the closest names, each a link."""
-    _, close = seen.published.read(jobs.closest, name)
-    more = [job.job for job in seen.published.read(jobs.search, name)][:5]
+    _, close = seen.then.read(jobs.closest, name)
+    more = [job.job for job in seen.then.read(jobs.search, name)][:5]
     names = list(dict.fromkeys([*close, *more]))
     links = ", ".join(address.job_link(n) for n in names)
     said = "No name is close to it; the search above lists all."
@@ -79,6 +79,17 @@ def no_job(seen: View, name: str) -> None:
         seen,
         f"No job ‘{format.plain(name)}’",
         f"Closest: {links}." if names else said,
+        with_scope=False,
+    )
+
+
+def not_yet(seen: View, name: str) -> None:
+    """A job that came on record only after the moment of the page."""
+    now = address.link("job", job=name, as_of=None)
+    frame.head(
+        seen,
+        f"‘{format.plain(name)}’ was not on record yet",
+        f"Its first record is later than this page’s moment: [its page as of now]({now}).",
         with_scope=False,
     )
 
@@ -156,7 +167,7 @@ def _shares(wall: Wall) -> list[Card]:
 
 
 def _budget_card(seen: View, name: str) -> Card:
-    report = seen.published.ask(jobs.own_budget, name, seen.shown_us)
+    report = seen.then.ask(jobs.own_budget, name, seen.shown_us)
     if report is None:
         classes = seen.published.policy.classes
         why = (
@@ -209,16 +220,17 @@ def show_wall(seen: View, name: str, wall: Wall) -> None:
         }
     )
     frame.numbers(rows, "Numbers: the ledger")
-    frame.shell("job", name)
+    if not seen.is_past:  # no command tells of a moment of the past
+        frame.shell("job", name)
 
 
 def show_budget(seen: View, name: str) -> None:
     """What spent the job's own budget."""
-    report = seen.published.ask(jobs.own_budget, name, seen.shown_us)
+    report = seen.then.ask(jobs.own_budget, name, seen.shown_us)
     if report is None or report.state is State.UNKNOWN:
         return
     budget = report.budget
-    spending = seen.published.ask(_spending, name, seen.shown_us)
+    spending = seen.then.ask(_spending, name, seen.shown_us)
     st.header("What spent its own budget, in 30 days", anchor=False)
     st.markdown(
         f"{format.amount(budget.amount.bad, 'us')} of {format.amount(budget.allowed, 'us')}"
@@ -249,7 +261,7 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
         (row["starts_us"], row["ends_us"] or row["starts_us"] + HOUR_US, row["id"])
         for row in planned
     )
-    found = seen.published.read(jobs.life, name, seen.shown_us, spans, seen.days_asked)
+    found = seen.then.read(jobs.life, name, seen.told_us, spans, seen.days_asked)
     if found is None:
         return
     st.header("Life of the job", anchor=False)
@@ -282,7 +294,7 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
                 "Steps": "unknown" if row["steps"] is None else format.count(row["steps"]),
                 "Nodes": row["nodes"],
             }
-            for row in seen.published.read(jobs.attempts, name)
+            for row in seen.then.read(jobs.attempts, name)
         ],
         "Numbers: attempts",
     )
@@ -314,7 +326,7 @@ def _only(found: life.Life) -> life.Life:
 
 def show_restarts(seen: View, name: str) -> None:
     """Each restart with its phases, and one of them close."""
-    found = seen.published.read(jobs.restarts, name)
+    found = seen.then.read(jobs.restarts, name)
     st.header(f"Restarts ({len(found)})", anchor=False)
     if not found:
         st.caption("No restarts: nothing interrupted it.")
@@ -371,18 +383,18 @@ def show_restarts(seen: View, name: str) -> None:
 
 def show_steps(seen: View, name: str) -> None:
     """Step times, stragglers, slow steps."""
-    bins, typical_us = seen.published.read(jobs.steps, name)
+    bins, typical_us = seen.then.read(jobs.steps, name)
     st.header("Step times", anchor=False)
     if not bins:
         st.caption("Unknown: it has no step records.")
         return
     frame.show(steps.drawing(bins, typical_us, seen.theme, name), key="steps")
-    slow = seen.published.read(jobs.slow_us, name)
+    slow = seen.then.read(jobs.slow_us, name)
     st.caption(
         f"Line: median. Band: p10 to p90. ▲ the longest steps of more than twice the median. Below:"
         f" waiting for stragglers. Slow steps took {format.duration(slow)} beyond their baseline."
     )
-    rows = seen.published.read(jobs.stragglers, name)
+    rows = seen.then.read(jobs.stragglers, name)
     if rows:
         frame.numbers(
             [
@@ -400,7 +412,7 @@ def show_steps(seen: View, name: str) -> None:
 def show_wait(seen: View, name: str, tier: str | None) -> None:
     """The queue story."""
     st.header("How it came to run", anchor=False)
-    found = seen.published.read(jobs.wait, name)
+    found = seen.then.read(jobs.wait, name)
     if found is None:
         st.caption("Unknown: no job_submitted is on record.")
         return
@@ -427,7 +439,7 @@ def show_wait(seen: View, name: str, tier: str | None) -> None:
 
 def show_contracts(seen: View, name: str) -> None:
     """Why it waits at this moment, and the contracts that were broken to it."""
-    present, broken = seen.published.ask(waiting.of_job, name)
+    present, broken = seen.then.ask(waiting.of_job, name)
     if present is not None:
         now, outlook = present["now"], waiting_text.outlook(present)
         st.markdown(f"**{format.plain(format.capital(now))}.** {format.capital(outlook)}.")
@@ -442,7 +454,7 @@ def show_contracts(seen: View, name: str) -> None:
 
 def show_attempts(seen: View, name: str) -> None:
     """Two attempts side by side."""
-    found = seen.published.read(jobs.attempts, name)
+    found = seen.then.read(jobs.attempts, name)
     if len(found) < 2:
         return
     st.header("Two attempts side by side", anchor=False)
@@ -495,10 +507,15 @@ _ATTEMPT_FACTS: dict[str, Callable[[dict[str, Any]], str]] = {
 def show_planner(seen: View, name: str) -> None:
     """How often to save: the advice, its curve and its arithmetic."""
     st.header("How often to save a checkpoint", anchor=False)
-    found = seen.published.ask(planner.plan, name)
+    _show_plan(seen, name)
+    if not seen.is_past:
+        frame.shell("plan-checkpoint", "--job", name)
+
+
+def _show_plan(seen: View, name: str) -> None:
+    found = seen.then.ask(planner.plan, name)
     if isinstance(found, str):
         st.caption(f"Unknown: {format.plain(found.removeprefix(f'--job {name}: '))}.")
-        frame.shell("plan-checkpoint", "--job", name)
         return
     st.markdown(format.plain(found.answer["advice"]))
     frame.show(intervals.drawing(found.choice, seen.theme, name), key="planner")
@@ -509,7 +526,6 @@ def show_planner(seen: View, name: str) -> None:
     with frame.behind("Numbers: arithmetic, constraints, assumptions") as is_open:
         if is_open:
             show_arithmetic(found.answer)
-    frame.shell("plan-checkpoint", "--job", name)
 
 
 def show_arithmetic(answer: dict[str, Any]) -> None:
@@ -535,6 +551,7 @@ def show_holes(seen: View, name: str) -> None:
     """What the records lack, and what to record."""
     found = seen.published.read(jobs.holes, name)
     st.header("Holes in its records", anchor=False)
+    frame.told_of_newest(seen, "Holes are told")
     if not found:
         st.caption("None: its records are complete and agree.")
         return
@@ -569,7 +586,7 @@ def show_ahead(seen: View, name: str, facts: dict[str, Any], planned: list[dict[
 def show_beside(seen: View, name: str, wall: Wall | None) -> None:
     """Two jobs side by side, by category."""
     st.header("Beside another job", anchor=False)
-    options = [job.job for job in seen.published.read(jobs.search, "") if job.job != name]
+    options = [job.job for job in seen.then.read(jobs.search, "") if job.job != name]
     present = address.get("vs")
     if present and present not in options:
         options = [present, *options]
@@ -584,7 +601,10 @@ def show_beside(seen: View, name: str, wall: Wall | None) -> None:
     if not other:
         return
     seen.published.read(jobs.must_exist, other)
-    theirs = seen.published.ask(jobs.wall, other)
+    if seen.then.read(jobs.closest, other)[0]:
+        st.caption(f"{format.plain(other)} was not on record yet at this page’s moment.")
+        return
+    theirs = seen.then.ask(jobs.wall, other)
     if wall is None or theirs is None:
         st.caption("One of them has no known goodput: there is nothing to set side by side.")
         return
@@ -615,10 +635,12 @@ def page() -> None:
     seen = frame.view()
     name = address.get("job")
     search = st.container()
-    if name and not seen.published.read(jobs.closest, name)[0]:
+    if name and not seen.then.read(jobs.closest, name)[0]:
         show_job(seen, name, search)
         return
-    if name:
+    if name and not seen.published.read(jobs.closest, name)[0]:
+        not_yet(seen, name)
+    elif name:
         no_job(seen, name)
     else:
         frame.head(
@@ -633,8 +655,8 @@ def page() -> None:
 
 def show_job(seen: View, name: str, search: DeltaGenerator) -> None:
     """One job from its verdict down; the search above is filled once the verdict is sent."""
-    facts = seen.published.read(jobs.facts_of, name)
-    wall = seen.published.ask(jobs.wall, name)
+    facts = seen.then.read(jobs.facts_of, name)
+    wall = seen.then.ask(jobs.wall, name)
     title, sentence = verdict(facts, wall)
     is_ahead = facts["state"] == "pending"
     frame.head(
@@ -644,10 +666,10 @@ def show_job(seen: View, name: str, search: DeltaGenerator) -> None:
         with_scope=False,
         at_a_look="" if is_ahead else markup.cards(cards(seen, name, wall)),
     )
-    frame.told_of_newest(seen, "All but its budget and its planned maintenance is told")
+    frame.told_of_then(seen)
     with search:
         choose(seen, name)
-    planned = seen.published.read(cluster.planned, seen.shown_us, name)
+    planned = seen.then.read(cluster.planned, seen.shown_us, name)
     is_open = facts["state"] not in jobs.ENDED
     planned = planned if is_open else []
     if is_ahead:

@@ -54,7 +54,7 @@ def show_jobs(rows: list[dict[str, Any]]) -> None:
 
 def show_gangs(seen: View) -> None:
     """The oldest waiting gangs, and what is lent of their reservations."""
-    found = seen.published.ask(waiting.gangs, seen.scope)
+    found = seen.then.ask(waiting.gangs, seen.scope)
     if found:
         drawn = [
             gangs.Gang(row["job"], row["gpus"], row["gathered_gpus"], row["waited_us"])
@@ -85,7 +85,7 @@ def show_gangs(seen: View) -> None:
 
 def show_loans(seen: View) -> None:
     """Reserved but idle GPUs that were lent, and whether the borrowers left on time."""
-    found = seen.published.ask(waiting.loans, seen.shown_us)
+    found = seen.then.ask(waiting.loans, seen.shown_us)
     bad = [row for row in found if row["was_on_time"] is False or not row["is_preemptible"]]
     if not found:
         st.markdown("No reserved GPUs were lent in these 30 days.")
@@ -117,11 +117,11 @@ def show_contracts(found: waits.Verdicts) -> None:
 def page() -> None:
     """The page."""
     seen = frame.view()
-    rows = seen.published.ask(waiting.rows, seen.scope)
-    known = seen.published.ask(waiting.explained, seen.scope, seen.shown_us)
-    judged = seen.published.ask(waiting.contracts, seen.scope, seen.shown_us)
+    rows = seen.then.ask(waiting.rows, seen.scope)
+    known = seen.then.ask(waiting.explained, seen.scope, seen.shown_us)
+    judged = seen.then.ask(waiting.contracts, seen.scope, seen.shown_us)
     frame.head(seen, title(rows, known[0]), sentence(rows, len(judged.broken)))
-    frame.told_of_newest(seen, "Who waits is told")
+    frame.told_of_then(seen)
     st.header("Oldest gangs", anchor=False)
     show_gangs(seen)
     st.header("Why each job waits", anchor=False)

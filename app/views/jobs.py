@@ -187,11 +187,15 @@ def _attempts(mart: Mart, job: str, end_us: int) -> list[tuple[int, int, int]]:
 
 
 def _again(mart: Mart, job: str) -> list[Stretch]:
-    """Work that was done again, as a stretch of its length that ends with what was lost."""
+    """Work that was done again, as a stretch of its length that ends with what was lost.
+
+    At a moment of the past, work may be known to be lost that was going on then: it ends there.
+    """
     rows = mart.rows(
         "select l.detected_us, any_value(l.category) as category, any_value(l.cause) as cause,"
-        " sum(l.us)::bigint as us, (select max(a.last_step_us) from attempts a"
-        "   where a.job = l.job and a.last_step_us <= l.detected_us) as until_us"
+        " sum(l.us)::bigint as us, case when l.detected_us > (select as_of_us from meta)"
+        "   then (select as_of_us from meta) else (select max(a.last_step_us) from attempts a"
+        "     where a.job = l.job and a.last_step_us <= l.detected_us) end as until_us"
         " from restart_losses l where l.job = ? and l.component = 'rework'"
         " group by l.job, l.detected_us order by l.detected_us limit 300",
         [job],

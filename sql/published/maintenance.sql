@@ -1,5 +1,6 @@
 -- Grain: a maintenance window as it was last announced, or else as it began: ends_us is null where
--- no end is on record. is_planned: it was announced; began_us is null where it has not begun.
+-- no end is on record. is_planned: it was announced, first at announced_us; began_us is null where it
+-- has not begun.
 with seen as (select max(as_of_us) as as_of_us from refreshes),
 told as (
   select e.* from events e, seen
@@ -11,6 +12,7 @@ select id, coalesce(cluster, 'default') as cluster,
     min(ts_us) filter (event = 'maintenance_started')) as starts_us,
   coalesce(max(ts_us) filter (event = 'maintenance_ended'),
     arg_max(ends_us, ts_us) filter (event = 'maintenance_planned')) as ends_us,
+  min(ts_us) filter (event = 'maintenance_planned') as announced_us,
   min(ts_us) filter (event = 'maintenance_started') as began_us,
   max(ts_us) filter (event = 'maintenance_ended') as ended_us,
   bool_or(event = 'maintenance_planned') as is_planned,

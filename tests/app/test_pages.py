@@ -455,14 +455,6 @@ def test_what_was_decided_after_the_moment_of_a_page_is_not_on_it(
     assert list(record["Status"]) == ["recorded"]  # it is nothing that could be in force
 
 
-@pytest.mark.parametrize("page", ["job", "waiting", "health"])
-def test_what_does_not_follow_a_pinned_moment_is_said(open_page: Opener, page: str) -> None:
-    job = {"job": "three-weeks"} if page == "job" else {}
-    told = "as of the newest data: Sun 29 Nov 16:00 UTC"
-    assert told in said(open_page(page, as_of="2026-08-20T00:00:00Z", **job))
-    assert told not in said(open_page(page, as_of=AS_OF, **job))
-
-
 @pytest.mark.parametrize("words", [("--note", "x", "--week", "2026-W99"), ("--week", "2026-W44")])
 def test_a_note_is_kept_with_a_week_that_there_is(tmp_path: Path, words: tuple[str, ...]) -> None:
     home = ingest(tmp_path, one_job("first"), [])

@@ -1,0 +1,3 @@
+-- Grain: as published: stretches that had begun, those that went on up to the moment.
+select * replace (least(end_us, getvariable('until_us')) as end_us)
+from published.wait_holds where start_us < getvariable('until_us')

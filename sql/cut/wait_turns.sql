@@ -1,0 +1,2 @@
+-- Grain: as published, of what had been told.
+from published.wait_turns where ts_us <= getvariable('until_us')
