@@ -1,6 +1,7 @@
 """My job: its goodput, where the rest went, and whether that was the platform's doing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -266,7 +267,7 @@ def show_life(seen: View, name: str, planned: list[dict[str, Any]]) -> None:
         return
     st.header("Life of the job", anchor=False)
     frame.choose_window(seen, whole="Whole life")
-    found = _only(found)
+    found = replace(_only(found), is_past=seen.is_past)
 
     def pick(number: str) -> None:
         address.put(restart=number)

@@ -58,6 +58,15 @@ class Life:
     is_instrumented: bool = True
     """Whether step records say what it did while it ran."""
     is_over: bool = False
+    is_past: bool = False
+    """Whether it is shown as it stood at a moment of the past."""
+
+    @property
+    def edge(self) -> str:
+        """What the line at its right edge stands for."""
+        if self.is_over:
+            return "end"
+        return "as of" if self.is_past else "now"
 
 
 def only(life: Life, category: str) -> Life:
@@ -106,7 +115,7 @@ def drawing(life: Life, theme: str) -> base.Drawing:
             "bins": bars,
             "levels": _levels(life, top_us, tops[-1] + 30),
             "lanes": _lanes(life, tops),
-            "now": [{"at": base.ms(life.now_us), "text": "end" if life.is_over else "now"}],
+            "now": [{"at": base.ms(life.now_us), "text": life.edge}],
             "extent": [{"at": base.ms(life.start_us), "to": base.ms(end_us)}],
         },
         tops[-1] + 30 + BARS_PX,

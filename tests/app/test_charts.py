@@ -326,6 +326,19 @@ def test_what_a_short_job_lost_is_drawn_within_its_life() -> None:
     assert [(bar["at"], bar["to"]) for bar in bars] == [(start // 1000, end // 1000)] * 2
 
 
+@pytest.mark.parametrize(
+    ("is_over", "is_past", "edge"),
+    [(False, False, "now"), (False, True, "as of"), (True, False, "end"), (True, True, "end")],
+)
+def test_the_edge_of_a_life_is_called_what_it_is(is_over: bool, is_past: bool, edge: str) -> None:
+    lived = life.Life(
+        NOW, NOW + H, NOW + H, [(0, NOW, NOW + H)], [], [], [], [], [], H, "a job", True,
+        is_over, is_past,
+    )  # fmt: skip
+    (line,) = life.drawing(lived, "light").datasets["now"]
+    assert line["text"] == edge
+
+
 def test_an_amount_that_rounds_to_nothing_is_not_printed_as_nothing() -> None:
     spent = spend.Spent([spend.Spender("a", "a", H // 50, "#123456")], "us", H, "of waiting")
     labels = spend.drawing(spent, "light", "Waits").datasets["labels"]

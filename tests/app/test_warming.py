@@ -2,7 +2,9 @@
 
 import asyncio
 import socket
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from streamlit import file_util
 from streamlit.testing.v1 import AppTest
 
 from answers.home import Home
-from app import frame, store, warming
+from app import charts, frame, store, warming
 from app.assets import Assets
 from app.serve import to_the_first_page
 from app.streamlit_app import PAGES
@@ -49,6 +51,11 @@ def test_after_the_start_no_page_asks_anything_that_was_not_asked_before(home: H
         assert not run.exception
     assert set(store.snapshot()._answers) == asked
     assert {key[1] for key in asked} >= {"cards", "course", "wall", "review"}
+
+
+def test_every_kind_of_chart_is_built_before_anybody_looks() -> None:
+    found = (import_module(f"app.charts.{module.name}") for module in iter_modules(charts.__path__))
+    assert {kind for kind in found if hasattr(kind, "template")} == set(warming.KINDS)
 
 
 def test_what_is_published_later_has_the_first_pages_answers_before_anybody_looks(
