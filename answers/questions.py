@@ -171,10 +171,13 @@ def quality(mart: Mart) -> dict[str, Any]:
         "as_of_us": mart.meta().as_of_us,
         "coverage": covered | {"share": share(covered["instrumented_gpu_us"], covered["gpu_us"])},
         "quarantine": mart.rows(
+            "select reason, records, example, place.path as example_path,"
+            " place.line as example_line from ("
             "select split_part(reason, ':', 1) as reason, count(*) as records,"
-            " min(reason) as example, arg_min(path, reason) as example_path,"
-            " arg_min(line, reason) as example_line"
-            " from quarantine group by split_part(reason, ':', 1) order by records desc, reason"
+            " min(reason) as example, arg_min(struct_pack(path := path, line := line),"
+            " (reason, line is null, path, line)) as place"
+            " from quarantine group by split_part(reason, ':', 1))"
+            " order by records desc, reason"
         ),
         "findings": mart.rows(
             "select finding, job, attempt, count, detail from findings"

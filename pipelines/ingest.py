@@ -19,7 +19,7 @@ from pipelines.reading import Batch, incoming_steps, read
 from pipelines.sources import Settings, Source
 from pipelines.sources.canonical import Canonical
 from pipelines.sources.registry import SOURCES, recognise
-from pipelines.storing import store_events, store_rejects, store_steps
+from pipelines.storing import count_lines, store_events, store_rejects, store_steps
 from pipelines.warehouse import one_row, transaction
 
 UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~", ".crdownload")
@@ -109,6 +109,8 @@ def store(
     (file_id,) = one_row(con, "select coalesce(max(file_id), 0) + 1 from files")
     events = store_events(con, file_id, batch.events)
     steps = store_steps(con, file_id)
+    if batch.counts_records:
+        count_lines(con, file_id, path)
     store_rejects(con, file_id, batch.rejects)
     summary = Summary(
         path,

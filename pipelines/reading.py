@@ -5,7 +5,8 @@ canonical file of them is read whole by DuckDB (`take bulk`) where every record 
 something is wrong the file is read in blocks, halved down to the lines at fault, so that one torn
 line costs no more than its neighbours. Either way `sql/ingest/judged_steps.sql` judges.
 
-What was read of steps waits in the temporary table `incoming`.
+What was read of steps waits in the temporary table `incoming`. `line` is null there in a file that
+was read whole: then the place in the table tells the record's place in the file.
 """
 
 import tempfile
@@ -53,11 +54,13 @@ _STEP_SCHEMA = pa.schema(
 class Batch:
     """What was read of a file besides its good steps: events, rejects, and counts.
 
-    `rejects` are (line, reason, raw text); `events` are columns of the events table. With a `salt`
-    user names are hashed before anything else is done with a record.
+    `rejects` are (line, reason, raw text); `events` columns of the events table, and `line`. With a
+    `salt` user names are hashed before anything else is done with a record. Where it
+    `counts_records`, the lines of its steps are counts of records, which blank lines are not.
     """
 
     salt: Salt | None = None
+    counts_records: bool = False
 
     read: int = 0
     dropped_fields: int = 0
@@ -87,7 +90,7 @@ def incoming_steps(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     con.execute(
         "create or replace temp table incoming (job varchar, attempt integer, step bigint, "
         "ts_us bigint, duration_us bigint, data_wait_us bigint, straggler_us bigint, "
-        "checkpoint_us bigint, overhead_us bigint, straggler_node varchar)"
+        "checkpoint_us bigint, overhead_us bigint, straggler_node varchar, line bigint)"
     )
     try:
         yield
@@ -102,34 +105,89 @@ def read(con: duckdb.DuckDBPyConnection, path: Path, source: Source, settings: S
     """
     batch = Batch(salt=settings.salt)
     if isinstance(source, Canonical):
-        bulk = source.bulk_steps(path)
-        if bulk is not None:
-            if _take_bulk(con, bulk, batch):
-                return batch
-            if bulk.lines_may_be_read_apart:
-                _take_blocks(con, path, batch)
-                return batch
+        ways = source.bulk_steps(path)
+        is_text = any(way.is_text for way in ways)
+        if _take_bulk(con, ways, batch):
+            batch.counts_records = is_text
+            return batch
+        if is_text:
+            _take_blocks(con, path, batch)
+            return batch
     take_records(con, source.read(path, settings), batch)
     return batch
 
 
-def _take_bulk(con: duckdb.DuckDBPyConnection, bulk: Bulk, batch: Batch) -> bool:
-    """Take a whole relation of steps if each is good; else take nothing and say so."""
-    path = {"path": bulk.path}
+@dataclass(frozen=True)
+class _Judged:
+    """What judged_steps holds of a relation: how much, and whether it may be taken as it is."""
+
+    records: int
+    dropped_fields: int
+    is_good: bool
+
+
+def _take_bulk(
+    con: duckdb.DuckDBPyConnection,
+    ways: list[Bulk],
+    batch: Batch,
+    numbers: list[int] | None = None,
+) -> bool:
+    """Take a whole relation of steps if each is good; else take nothing and say so.
+
+    `numbers` are the lines of its records, where they are known.
+    """
+    judged = next(filter(None, (_judge_bulk(con, way) for way in ways)), None)
+    if judged is None or not judged.is_good:
+        return False
+    con.execute("alter table judged_steps add column line bigint")
+    if numbers is not None:
+        _number(con, numbers)
+    _let_wait(con)
+    batch.read += judged.records
+    batch.dropped_fields += judged.dropped_fields
+    return True
+
+
+def _judge_bulk(con: duckdb.DuckDBPyConnection, bulk: Bulk) -> _Judged | None:
+    """Judge a whole relation of steps; None where it cannot be read in this way."""
     judged = f"with parsed_steps as ({bulk.steps}) {sql.read('ingest/judged_steps')}"
+    dropped, truths = 0, 0
     try:
-        con.execute(f"create or replace temp table judged_steps as {judged}", path)
+        con.execute(f"create or replace temp table judged_steps as {judged}", bulk.parameters)
         read, bad = one_row(con, "select count(*), count(reason) from judged_steps")
         doubtful = con.execute(sql.read("ingest/doubtful_names")).fetchall()
-        dropped, truths = one_row(con, bulk.dropped_fields, path) if bulk.dropped_fields else (0, 0)
+        if bulk.dropped_fields:
+            dropped, truths = one_row(con, bulk.dropped_fields, bulk.parameters)
     except (duckdb.Error, UnicodeDecodeError):  # the latter: an error about bytes that are no text
-        return False
-    if bad or doubtful or truths:
-        return False
-    con.execute(f"insert into incoming by name {sql.read('ingest/expanded_steps')}")
-    batch.read += read
-    batch.dropped_fields += int(dropped or 0)
-    return True
+        return None
+    dropped_fields = int(dropped or 0) + read * bulk.dropped_each
+    return _Judged(read, dropped_fields, is_good=not (bad or doubtful or truths))
+
+
+def _number(con: duckdb.DuckDBPyConnection, numbers: list[int]) -> None:
+    """Give each judged step its line."""
+    con.register("numbers", pa.table({"place": range(len(numbers)), "line": numbers}))
+    con.execute(
+        "update judged_steps set line = numbers.line from numbers"
+        " where judged_steps.rowid = numbers.place"
+    )
+    con.unregister("numbers")
+
+
+def _let_wait(con: duckdb.DuckDBPyConnection) -> None:
+    """Move the good judged steps into `incoming`; the table itself where it says the same."""
+    (is_same,) = one_row(
+        con,
+        "select not exists(from incoming) and coalesce(bool_and(stands_for = 1), false)"
+        " and count(reason) = 0 from judged_steps",
+    )
+    if is_same:
+        con.execute("drop table incoming")
+        con.execute("alter table judged_steps drop column reason")
+        con.execute("alter table judged_steps drop column stands_for")
+        con.execute("alter table judged_steps rename to incoming")
+    else:
+        con.execute(f"insert into incoming by name {sql.read('ingest/expanded_steps')}")
 
 
 def _take_blocks(con: duckdb.DuckDBPyConnection, path: Path, batch: Batch) -> None:
@@ -154,7 +212,7 @@ def _take_block(con: duckdb.DuckDBPyConnection, block: list[tuple[int, str]], ba
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
         file.writelines(text + "\n" for _, text in block)
         file.flush()
-        if _take_bulk(con, bulk_json(Path(file.name)), batch):
+        if _take_bulk(con, bulk_json(Path(file.name)), batch, [number for number, _ in block]):
             return
     middle = len(block) // 2
     _take_block(con, block[:middle], batch)
@@ -176,7 +234,8 @@ def take_records(
             if record.stream == "lifecycle":
                 checked = check_lifecycle(fields)
                 batch.dropped_fields += checked.dropped
-                batch.events.append(checked.columns | {"record_key": checked.key})
+                stored = {"record_key": checked.key, "line": record.line}
+                batch.events.append(checked.columns | stored)
             else:
                 steps.append(_step_row(record))
                 batch.dropped_fields += len(record.fields.keys() - set(STEP_FIELDS))

@@ -6,6 +6,8 @@ one transaction a file.
 """
 
 from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,6 +15,8 @@ import pyarrow as pa
 
 import sql
 from pipelines.reading import BATCH_RECORDS
+from pipelines.sources import Reject
+from pipelines.sources.text import lines
 from pipelines.warehouse import one_row
 
 
@@ -34,6 +38,7 @@ def store_events(
         return Stored()
     con.execute("create or replace temp table incoming_events as from events limit 0")
     con.execute("alter table incoming_events add column job varchar")
+    con.execute("alter table incoming_events add column line bigint")
     described = con.execute("describe incoming_events").fetchall()
     names = [row[0] for row in described]
     for start in range(0, len(events), BATCH_RECORDS):
@@ -48,7 +53,7 @@ def store_events(
         "select count(distinct record_key) from incoming_events "
         "where record_key not in (select record_key from events)",
     )
-    kept = [n for n in names if n not in ("event_id", "file_id", "job", "job_id")]
+    kept = [n for n in names if n not in ("event_id", "file_id", "job", "job_id", "line")]
     columns = ", ".join(f'"{name}"' for name in kept)
     con.execute(
         "insert into events by name "
@@ -98,9 +103,10 @@ def _refuse_events(con: duckdb.DuckDBPyConnection, file_id: int) -> int:
         return 0
     con.execute(f"create or replace temp table refused as {sql.read('ingest/refused_events')}")
     con.execute(
-        "insert into quarantine by name select distinct ? as file_id, refused.reason,"
-        " json_merge_patch('{}', to_json(incoming_events))::varchar as raw"
-        " from incoming_events join refused using (record_key)",
+        "insert into quarantine by name select ? as file_id, min(line) as line, reason, raw"
+        " from (select line, refused.reason, json_merge_patch('{}', to_json("
+        "struct_pack(*columns(incoming_events.* exclude (line)))))::varchar as raw"
+        " from incoming_events join refused using (record_key)) group by reason, raw",
         [file_id],
     )
     (refused,) = one_row(
@@ -123,7 +129,7 @@ def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
     con.execute(f"create or replace temp table merged as {sql.read('ingest/merged_steps')}", params)
     stored = Stored(new=incoming, refused=refused)
     if con.execute(sql.read("ingest/has_rivals")).fetchall():
-        stored = replace(_settle_rivals(con), refused=refused)
+        stored = replace(_settle_rivals(con, params), refused=refused)
     else:
         con.execute(
             "create or replace temp table rewritten as"
@@ -141,10 +147,11 @@ def _refuse_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> int:
         return 0
     con.execute(f"create or replace temp table refused as {sql.read('ingest/refused_steps')}")
     con.execute(
-        "insert into quarantine by name select distinct ? as file_id, reason, raw"
-        " from (select reason, step_record(job, attempt, step, ts_us, duration_us, data_wait_us,"
-        " straggler_us, checkpoint_us, overhead_us, straggler_node) as raw from refused)"
-        " where raw not in (select raw from quarantine)",
+        "insert into quarantine by name select ? as file_id, min(line) as line, reason, raw"
+        " from (select line, reason, step_record(job, attempt, step, ts_us, duration_us,"
+        " data_wait_us, straggler_us, checkpoint_us, overhead_us, straggler_node) as raw"
+        " from refused)"
+        " where raw not in (select raw from quarantine) group by reason, raw",
         [file_id],
     )
     con.execute("delete from incoming where rowid in (select incoming_id from refused)")
@@ -153,10 +160,10 @@ def _refuse_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> int:
     return int(refused)
 
 
-def _settle_rivals(con: duckdb.DuckDBPyConnection) -> Stored:
+def _settle_rivals(con: duckdb.DuckDBPyConnection, params: dict[str, Any]) -> Stored:
     """Of step records with one key let the smallest stand; quarantine those that differ from it."""
     con.execute(f"create or replace temp table ranked as {sql.read('ingest/ranked_steps')}")
-    con.execute(f"insert into quarantine by name {sql.read('ingest/conflicting_steps')}")
+    con.execute(f"insert into quarantine by name {sql.read('ingest/conflicting_steps')}", params)
     new, duplicate, conflicting = one_row(
         con,
         "select count(*) filter (verdict = 'stands' and not stored),"
@@ -194,7 +201,7 @@ def _rewrite_hours(con: duckdb.DuckDBPyConnection, file_id: int) -> None:
         "insert into steps by name select group_id, step, ts_us, before_us, duration_us,"
         " data_wait_us, straggler_us, checkpoint_us, overhead_us, compute_us, gap_us,"
         " straggler_node, placed.file_id"
-        " from placed join fresh using (job_id, hour_us, attempt) order by group_id, ts_us, step"
+        " from placed join fresh using (job_id, hour_us, attempt)"
     )
     con.execute(
         "update counters set next_group_id ="
@@ -202,6 +209,26 @@ def _rewrite_hours(con: duckdb.DuckDBPyConnection, file_id: int) -> None:
     )
     for name in ("placed", "stale", "fresh"):
         con.execute(f"drop table {name}")
+
+
+def count_lines(con: duckdb.DuckDBPyConnection, file_id: int, path: Path) -> None:
+    """Of a text whose records were counted: make the counts in its quarantine rows lines."""
+    told = con.execute(
+        "select distinct line from quarantine where file_id = ? and line is not null", [file_id]
+    )
+    counts = {count for (count,) in told.fetchall()}
+    if not counts:
+        return
+    found = enumerate(islice(lines(path), max(counts)), start=1)
+    numbered = [(count, line) for count, line in found if count in counts]
+    numbers = [line.line if isinstance(line, Reject) else line[0] for _, line in numbered]
+    table = pa.table({"count": [count for count, _ in numbered], "number": numbers})
+    con.register("numbered", table)
+    con.execute(
+        "update quarantine set line = number from numbered where file_id = ? and line = count",
+        [file_id],
+    )
+    con.unregister("numbered")
 
 
 def store_rejects(

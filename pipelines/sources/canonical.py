@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +30,19 @@ _NUMERIC = re.compile(r"DOUBLE|FLOAT|DECIMAL|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?"
 class Bulk:
     """How DuckDB reads a file of steps whole.
 
-    `steps` is a query with the columns of parsed_steps. `dropped_fields` is one that counts the
-    fields outside the allow-list, and the records that may hold a truth value (which DuckDB reads
-    as a number, and which is none); None where the format tells that there are neither. Both take
-    the parameter $path, and raise where the file holds something that is no step.
+    `steps` is a query with the columns of parsed_steps, in the order of the file; it takes
+    `parameters`, and raises where the file holds something that is no step. Of the fields outside
+    the allow-list each record has `dropped_each`, and `dropped_fields` is a query that counts those
+    that only some have, and the records that may hold a truth value (which DuckDB reads as a
+    number, and which is none); None where there are neither. Where `is_text`, lines may be read
+    apart, and blank ones are passed over.
     """
 
-    path: str
+    parameters: dict[str, str | int]
     steps: str
-    dropped_fields: str | None
-    lines_may_be_read_apart: bool = False
+    dropped_fields: str | None = None
+    dropped_each: int = 0
+    is_text: bool = False
 
 
 class Canonical:
@@ -67,12 +71,15 @@ class Canonical:
         """Records of lines of JSON, given with their numbers."""
         return (_json_record(number, text) for number, text in numbered)
 
-    def bulk_steps(self, path: Path) -> Bulk | None:
-        """How to read the file in bulk; None where it is no file of steps, or no format for it."""
+    def bulk_steps(self, path: Path) -> list[Bulk]:
+        """Ways to read the file in bulk, each to be tried where those before it raise.
+
+        There is none where it is no file of steps, or no format for it.
+        """
         if _is_parquet(path):
             return _bulk_parquet(path)
         if _is_csv(path) or not _holds_steps(path):
-            return None
+            return []
         return bulk_json(path)
 
 
@@ -154,11 +161,11 @@ def _read_csv(path: Path) -> Iterator[Record | Reject]:
 
 def _read_parquet(path: Path) -> Iterator[Record | Reject]:
     try:
-        file = pq.ParquetFile(path)
-        for batch in file.iter_batches():
-            for row in batch.to_pylist():
-                fields = {k: _plain(v) for k, v in row.items() if v is not None}
-                yield Record("lifecycle" if "event" in row else "steps", fields)
+        batches = pq.ParquetFile(path).iter_batches()
+        rows = chain.from_iterable(batch.to_pylist() for batch in batches)
+        for number, row in enumerate(rows, start=1):
+            fields = {k: _plain(v) for k, v in row.items() if v is not None}
+            yield Record("lifecycle" if "event" in row else "steps", fields, number)
     except Exception as e:  # pyarrow raises a dozen kinds for a damaged file
         raise UnreadableInput(f"{path}: cannot be read as Parquet ({_first_line(str(e))})") from e
 
@@ -169,27 +176,55 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def bulk_json(path: Path) -> Bulk:
-    """How DuckDB reads a file of JSON step records whole. It raises where it meets a bad line."""
-    columns = ", ".join(f"{name}: '{kind}'" for name, kind in _STEP_TYPES.items())
-    zipped = ", compression = 'gzip'" if _is_gzip(path) else ""
+def bulk_json(path: Path) -> list[Bulk]:
+    """Ways in which DuckDB reads a file of JSON step records whole. All raise at a bad line."""
     size = f"maximum_object_size = {2 * MAX_LINE_BYTES}"
-    # Errors are not ignored: an unreadable optional field would silently become absent.
-    options = f"format = 'newline_delimited', {size}{zipped}"
-    allowed = ", ".join(f"'{field}'" for field in STEP_FIELDS)
-    raw = f"read_ndjson_objects($path, {size}{zipped})"
+    options = size + (", compression = 'gzip'" if _is_gzip(path) else "")
+    even, any_fields = _even_json(path, options), _any_json(path, options)
+    return [even, any_fields] if even else [any_fields]
+
+
+_MAY_HOLD_TRUTH = "contains(json, 'true') or contains(json, 'false')"
+
+
+def _even_json(path: Path, options: str) -> Bulk | None:
+    """One pass over a file in which every record has the fields of the first; else it raises."""
+    first = next(lines(path), None)
+    record = first if first is None or isinstance(first, Reject) else _json_record(*first)
+    if not isinstance(record, Record):
+        return None
+    fields = {name: _STEP_TYPES.get(name, "varchar") for name in record.fields}
+    columns = [f"found.{n}" if n in fields else f"null::{k} as {n}" for n, k in _STEP_TYPES.items()]
     return Bulk(
-        path=_unglobbed(path),
-        steps=f"select *, null::bigint as ts_us from read_json($path, {options}, "
-        f"columns = {{{columns}}})",
-        dropped_fields=f"select sum(len(list_filter(json_keys(json), lambda key: key not in "
-        f"({allowed})))), count(*) filter (contains(json, 'true') or contains(json, 'false'))"
-        f" from {raw}",
-        lines_may_be_read_apart=True,
+        parameters={"path": _unglobbed(path), "fields": json.dumps(fields), "count": len(fields)},
+        steps=f"select {', '.join(columns)}, null::bigint as ts_us from ("
+        # Strict: it raises where one of these is missing; as many as these: there is no other.
+        "select json_transform_strict(json, $fields) as found"
+        f" from read_ndjson_objects($path, {options})"
+        f" where case when len(json_keys(json)) <> $count or {_MAY_HOLD_TRUTH}"
+        " then error('other fields than the first record, or a truth value') else true end)",
+        dropped_each=len(fields.keys() - set(STEP_FIELDS)),
+        is_text=True,
     )
 
 
-def _bulk_parquet(path: Path) -> Bulk | None:
+def _any_json(path: Path, options: str) -> Bulk:
+    """A pass for the fields that are known, and one for the names of the others."""
+    columns = ", ".join(f"{name}: '{kind}'" for name, kind in _STEP_TYPES.items())
+    allowed = ", ".join(f"'{field}'" for field in STEP_FIELDS)
+    # Errors are not ignored: an unreadable optional field would silently become absent.
+    return Bulk(
+        parameters={"path": _unglobbed(path)},
+        steps="select *, null::bigint as ts_us from read_json($path,"
+        f" format = 'newline_delimited', {options}, columns = {{{columns}}})",
+        dropped_fields=f"select sum(len(list_filter(json_keys(json), lambda key: key not in "
+        f"({allowed})))), count(*) filter ({_MAY_HOLD_TRUTH})"
+        f" from read_ndjson_objects($path, {options})",
+        is_text=True,
+    )
+
+
+def _bulk_parquet(path: Path) -> list[Bulk]:
     try:
         with duckdb.connect() as con:
             described = con.execute(
@@ -200,16 +235,14 @@ def _bulk_parquet(path: Path) -> Bulk | None:
     kinds = {row[0]: row[1] for row in described}
     numbers = [name for name, kind in _STEP_TYPES.items() if kind == "double" and name in kinds]
     if "event" in kinds or not all(_NUMERIC.match(kinds[name]) for name in numbers):
-        return None
+        return []
     columns = [_parquet_column(name, kind, kinds) for name, kind in _STEP_TYPES.items()]
     extra = [f'count("{name}")' for name in kinds if name not in STEP_FIELDS]
     stamped = kinds.get("ts") == "TIMESTAMP WITH TIME ZONE"
     columns.append(f"{'epoch_us(ts)' if stamped else 'null::bigint'} as ts_us")
-    return Bulk(
-        path=_unglobbed(path),
-        steps=f"select {', '.join(columns)} from read_parquet($path)",
-        dropped_fields=f"select {' + '.join(extra)}, 0 from read_parquet($path)" if extra else None,
-    )
+    counted = f"select {' + '.join(extra)}, 0 from read_parquet($path)" if extra else None
+    steps = f"select {', '.join(columns)} from read_parquet($path)"
+    return [Bulk({"path": _unglobbed(path)}, steps, counted)]
 
 
 def _parquet_column(name: str, kind: str, kinds: dict[str, str]) -> str:

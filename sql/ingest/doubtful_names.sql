@@ -1,9 +1,10 @@
 -- A row if a name may have been a number or a truth value that the bulk reader took for text: such a
--- file is read line by line, where the two can be told apart.
+-- file is read line by line, where the two can be told apart. (A number begins below ':'.)
 select 1 from (
-  select distinct job as name from judged_steps
+  select distinct job as name from judged_steps where job < ':' or job in ('true', 'false')
   union
   select distinct straggler_node from judged_steps
+  where straggler_node < ':' or straggler_node in ('true', 'false')
 )
 where regexp_full_match(name, '-?\d+(\.\d+)?([eE][+-]?\d+)?|true|false')
   and not regexp_full_match(name, '-?\d+')

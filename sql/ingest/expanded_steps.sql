@@ -1,10 +1,12 @@
 -- Grain: a step. A good record that stands for n steps becomes n, back to back, each duration the
 -- integer part of an n-th and the remainder going to the last (components likewise).
--- Reads judged_steps (see there) and jobs.
-with good as (select * from judged_steps where reason is null),
+-- Reads judged_steps (see there); where a line is not known it is the record's place among them.
+with good as (
+  select * replace (coalesce(line, rowid + 1) as line) from judged_steps where reason is null
+),
 single as (
   select job, attempt, step, ts_us, duration_us, data_wait_us, straggler_us, checkpoint_us,
-    overhead_us, straggler_node
+    overhead_us, straggler_node, line
   from good where stands_for = 1
 ),
 numbered as (
@@ -25,7 +27,7 @@ split as (
       as checkpoint_us,
     (overhead_us // stands_for)
       + case when place = stands_for - 1 then overhead_us % stands_for else 0 end as overhead_us,
-    straggler_node
+    straggler_node, line
   from numbered
 )
 from single union all by name from split

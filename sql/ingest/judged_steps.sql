@@ -55,6 +55,8 @@ select
     when coalesce(steps, 1) > step + 1 then 'bad field steps: more than there are up to step'
   end as reason
 from (
-  select *, coalesce(ts_us, epoch_us(try_cast(upper(ts) as timestamptz))) as moment_us
+  select *, coalesce(
+      ts_us, epoch_us(try_cast(ts as timestamptz)), epoch_us(try_cast(upper(ts) as timestamptz))
+    ) as moment_us
   from parsed_steps
 )

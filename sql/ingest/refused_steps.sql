@@ -1,5 +1,5 @@
 -- Grain: an incoming step of a folded hour, or that may repeat a step of one; with the reason.
-select i.rowid as incoming_id, i.*, case
+select i.rowid as incoming_id, i.* replace (coalesce(i.line, i.rowid + 1) as line), case
     when f.is_closed then 'folded: the job ended before the retention of steps'
     when i.ts_us <= f.folded_until_us then 'folded: the hour is older than the retention of steps'
     else 'folded: a step with this number may lie in an hour older than the retention of steps'

@@ -159,6 +159,26 @@ def test_fields_outside_the_allow_list_are_dropped_and_counted(tmp_path: Path) -
         assert "secret" not in str(con.execute("from steps").fetchall())
 
 
+@pytest.mark.parametrize(
+    ("extras", "dropped"),
+    [
+        ([{"loss": 2.5}] * 3, 3),
+        ([{"loss": None, "note": {"a": [1, 2]}}] * 3, 6),
+        ([{"loss": 1}, {"note": 1}, {"data_wait_s": 1}], 2),
+        ([{"data_wait_s": 1}, {"loss": 1}, {}], 1),
+        ([{}, {}, {"loss": 1, "overhead_s": 1}], 1),
+        ([{"cluster": "c", "loss": "a:b"}] * 3, 3),
+    ],
+    ids=["the same", "null and nested", "one each", "for a known one", "only the last", "cluster"],
+)
+def test_every_dropped_field_counts_however_alike_the_records_are(
+    con: duckdb.DuckDBPyConnection, tmp_path: Path, extras: list[dict], dropped: int
+) -> None:
+    lines = [record(n, 10 * n) | extra for n, extra in enumerate(extras, start=1)]
+    summary = take(con, write(tmp_path / "a.steps.jsonl", *lines))
+    assert (summary.read, summary.new, summary.dropped_fields) == (3, 3, dropped)
+
+
 # --- records that cannot be ---
 
 

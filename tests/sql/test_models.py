@@ -406,8 +406,8 @@ def expanded(con: duckdb.DuckDBPyConnection, *records: tuple) -> list[tuple]:
         "judged_steps",
         "job varchar, attempt integer, step bigint, ts_us bigint, duration_us bigint,"
         " data_wait_us bigint, straggler_us bigint, checkpoint_us bigint, overhead_us bigint,"
-        " straggler_node varchar, stands_for bigint, reason varchar",
-        *(("j", 0, *record[:5], 0, 0, None, *record[5:]) for record in records),
+        " straggler_node varchar, stands_for bigint, reason varchar, line bigint",
+        *(("j", 0, *record[:5], 0, 0, None, *record[5:], None) for record in records),
     )
     columns = "step, ts_us, duration_us, data_wait_us, straggler_us"
     return yielded(con, "ingest/expanded_steps", columns)
