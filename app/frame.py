@@ -36,6 +36,10 @@ WINDOWS = (1, 7, 14, 30)
 HEAD_START_S = 0.1
 """By so much a head is sent before the rest of its page: what a browser needs to draw it."""
 
+CHART_START_S = 0.3
+"""By so much the first chart is sent before what lies below it: what a browser needs to load what
+draws charts, and draw it. Charts that are there by then are all drawn before any is seen."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -248,7 +252,14 @@ def _let_stand(title: str) -> None:
     """Wait a moment where the title is new: a browser draws at once what arrives together."""
     if st.session_state.get("standing") != title:
         st.session_state["standing"] = title
+        st.session_state["chart is due"] = True
         time.sleep(HEAD_START_S)
+
+
+def _let_chart_stand() -> None:
+    """Wait a moment after the first chart below a new title, for the same reason."""
+    if st.session_state.pop("chart is due", False):
+        time.sleep(CHART_START_S)
 
 
 def _dated(seen: View) -> str:
@@ -310,19 +321,19 @@ def show(
     """Show a chart; `on_pick` is told the id of what is clicked."""
     spec = drawing.filled()
     spec["datasets"] = {name: _table(rows) for name, rows in drawing.datasets.items()}
-    if on_pick is None or key is None:
-        st.vega_lite_chart(spec, theme=None, width="stretch", key=key, alt=drawing.alt)
-        return
+    picks: Any = {}
+    if on_pick is not None and key is not None:
+        picks = {"on_select": lambda: _picked(key, on_pick)}
+    st.vega_lite_chart(spec, theme=None, width="stretch", key=key, alt=drawing.alt, **picks)
+    _let_chart_stand()
 
-    def picked() -> None:
-        state = st.session_state.get(key)
-        found = state["selection"].get("pick") if state else None
-        if found and found[0].get("id"):
-            on_pick(str(found[0]["id"]))
 
-    st.vega_lite_chart(
-        spec, theme=None, width="stretch", key=key, on_select=picked, alt=drawing.alt
-    )
+def _picked(key: str, on_pick: Callable[[str], None]) -> None:
+    """Tell what was clicked in the chart of a key."""
+    state = st.session_state.get(key)
+    found = state["selection"].get("pick") if state else None
+    if found and found[0].get("id"):
+        on_pick(str(found[0]["id"]))
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table | pd.DataFrame:

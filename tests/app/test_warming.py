@@ -144,12 +144,16 @@ def test_the_first_page_is_found_where_its_name_leads_with_what_the_address_says
     assert (b"location", b"./?scope=cluster%3Da") in told[0]["headers"]
 
 
-def test_a_head_is_given_time_to_stand_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_and_the_first_of_many_charts_are_given_time_to_stand_once(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waits: list[float] = []
     monkeypatch.setattr(frame.time, "sleep", waits.append)
     run = view("home")
+    assert len(run.get("vega_lite_chart")) > 1
     run.run()
     assert waits.count(frame.HEAD_START_S) == 1
+    assert waits.count(frame.CHART_START_S) == 1
 
 
 def test_a_port_that_is_taken_is_told_before_anything_is_made(home: Home) -> None:
