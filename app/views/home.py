@@ -19,7 +19,10 @@ AHEAD_H = 14 * 24
 
 @dataclass(frozen=True)
 class Card:
-    """One objective at a look; shares are exact, `spark` is for the eye, a point each six hours."""
+    """One objective at a look; shares are exact, `spark` is for the eye.
+
+    It has a point each six hours, of which the last is what is left now.
+    """
 
     slo: str
     tier: str | None
@@ -51,7 +54,7 @@ def cards(facts: Facts, scope: Scope, as_of_us: int) -> list[Card]:
 
 def _card(facts: Facts, report: Report) -> Card:
     series, budget = report.series, report.budget
-    history = [share for _, b in report.history[::6] if (share := b.remaining_share) is not None]
+    back = [share for _, b in report.history[::-6] if (share := b.remaining_share) is not None]
     return Card(
         series.slo,
         series.scope.tier if series.slo == "queue-wait" else None,
@@ -63,7 +66,7 @@ def _card(facts: Facts, report: Report) -> Card:
         budget.allowed,
         budget.remaining_share,
         report.burn,
-        tuple(float(share) for share in history),
+        tuple(float(share) for share in reversed(back)),
         report.is_over_cautious,
         report.exhausted_us,
         report.thaw.at_us if report.thaw else None,

@@ -16,13 +16,16 @@ from pages import AS_OF, ROOT, Opener, commands, opened, said, tables
 from streamlit.testing.v1 import AppTest
 
 from answers import questions
+from answers.facts import Facts
 from answers.home import Home
 from answers.journal import Journal
 from answers.mart import open_mart
+from answers.moments import moment_us
 from app.views import capacity, cluster
+from app.views.home import cards
 from metrics.conventions import HOUR_US
 from metrics.errors import UsageError
-from metrics.rulings import Kind
+from metrics.rulings import Kind, Rulings
 from metrics.scope import Scope
 from pipelines.cli import app as command_line
 from pipelines.publish import publish
@@ -233,6 +236,18 @@ def _attempts_beside(run: AppTest) -> list[str]:
         for table in tables(run)
         if any(str(name).startswith("Attempt ") for name in table.columns)
     )
+
+
+def test_the_small_line_of_a_card_ends_at_what_is_left_now(demo_home: Path) -> None:
+    site = Home.at(demo_home)
+    rulings = Rulings(Journal(site).entries(), site.policy())
+    with open_mart(site) as mart:
+        facts = Facts(mart, rulings.policy, rulings.adjustments(moment_us(AS_OF)))
+        found = cards(facts, Scope(), moment_us(AS_OF))
+    firm = {card.key: (card.spark[-1], card.left) for card in found if card.left is not None}
+    # What short jobs lost, they lost in the last six hours: no earlier point knows of it.
+    assert firm.keys() >= {"goodput", "short-job-success"}
+    assert all(last == float(left) for last, left in firm.values())
 
 
 def test_a_mart_that_is_replaced_under_a_session_is_followed(
