@@ -121,7 +121,8 @@ class Snapshot:
         with self._turn:
             if key in self._answers:
                 self._answers.move_to_end(key)
-                return self._answers[key]  # type: ignore[no-any-return]
+                known: T = self._answers[key]
+                return known
             found = answer()
             self._answers[key] = found
             if len(self._answers) > REMEMBERED:

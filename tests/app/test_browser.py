@@ -189,6 +189,7 @@ def test_a_click_on_what_spent_the_budget_goes_deeper(read: Any) -> None:
     lead.settled()
     lead.click_row(2, row=1)
     lead.page.wait_for_url("**cause=hardware**")
+    assert "category=restart" in lead.page.url  # the way down is kept
 
 
 def test_a_click_in_the_waterfall_filters_the_timeline(read: Any) -> None:
@@ -196,6 +197,11 @@ def test_a_click_in_the_waterfall_filters_the_timeline(read: Any) -> None:
     researcher.open(f"job?job=three-weeks&as_of={AS_OF}")
     researcher.click_row(0, row=4)
     researcher.page.wait_for_url("**category=preemption**")
+    researcher.settled()
+    life = researcher.page.locator("[data-testid='stVegaLiteChart']").nth(1)
+    lost = life.locator("[aria-label*='Preemption']").count()
+    assert lost > 0
+    assert life.locator("[aria-label*='Maintenance'], [aria-label*='Start-up']").count() == 0
 
 
 def test_a_researcher_finds_the_job_and_its_bars_sum_to_the_gap_of_the_command_line(

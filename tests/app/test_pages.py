@@ -582,7 +582,7 @@ def test_a_mart_of_an_older_headway_is_a_page_that_says_what_to_run(
 
 
 def test_the_fleet_is_one_click_from_an_address_that_is_wrong(open_page: Opener) -> None:
-    # The page of the fleet has no name in the address: /home would not be found.
+    # The page of the fleet has no name in the address: /home only leads to it.
     assert "[Start from the whole fleet](/)" in said(open_page("job", scope="nonsense"))
 
 
@@ -590,7 +590,7 @@ def test_every_command_that_a_page_names_is_one(subtests: pytest.Subtests) -> No
     sources = "\n".join(path.read_text() for path in (ROOT / "app").rglob("*.py"))
     named = set(re.findall(r"(?:[`\"]headway |(?:shell|command)\(\s*\")([a-z-]+)", sources))
     assert {"refresh", "preview", "journal", "override"} <= named
-    known = set(typer.main.get_command(command_line).commands)  # type: ignore[attr-defined]
+    known = set(typer.main.get_group(command_line).commands)
     for name in named:
         with subtests.test(name):
             assert name in known

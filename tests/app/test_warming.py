@@ -22,7 +22,7 @@ from app.assets import Assets
 from app.serve import to_the_first_page
 from app.streamlit_app import PAGES
 from app.views import cluster
-from metrics.errors import UsageError
+from metrics.errors import HeadwayError, UsageError
 from pipelines.served import run_pages
 
 NAMES = [name for section in PAGES.values() for name, _, _ in section]
@@ -84,6 +84,8 @@ def test_a_home_that_cannot_be_read_keeps_no_server_from_starting(
         mart = lost_72_of_720().publish(tmp_path).mart
         (mart / (mart / "CURRENT").read_text(encoding="utf-8").strip()).write_bytes(b"broken")
     warming.warm(MAIN)
+    with pytest.raises(HeadwayError):
+        store.snapshot()
 
 
 def test_a_snapshot_is_opened_once_and_the_two_newest_are_kept(home: Home, tmp_path: Path) -> None:
