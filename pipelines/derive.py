@@ -193,6 +193,9 @@ class Derivation:
             "delete from dirty_contexts d using folds f"
             " where f.job_id = d.job_id and d.hour_us < f.folded_until_us"
         )
+        con.execute(
+            "set variable least_slow_us = (select min(2 * baseline_us) from dirty_contexts)"
+        )
         for name in (
             "stretches",
             "picked_steps",
@@ -414,11 +417,17 @@ def empty_derived(con: duckdb.DuckDBPyConnection) -> None:
     """Forget all that was derived and can be derived again; raw records stay, and folded hours."""
     for name in ("refreshes", *OF_NODES):
         con.execute(f"delete from {name}")
+    (has_folded,) = one_row(con, "select exists (from folds)")
     for name in DERIVED:
-        folded = "job_id in (select job_id from folds where is_closed)"
-        if name in PAINTED:
-            folded += (
-                f" or exists (from folds f where f.job_id = {name}.job_id"
-                f" and {name}.hour_us < f.folded_until_us)"
-            )
-        con.execute(f"delete from {name} where not ({folded})")
+        con.execute(f"delete from {name}" + (f" where not ({_stands(name)})" if has_folded else ""))
+
+
+def _stands(name: str) -> str:
+    """Which rows of a derived table can not be derived again: raw steps of them were dropped."""
+    folded = "job_id in (select job_id from folds where is_closed)"
+    if name in PAINTED:
+        folded += (
+            f" or exists (from folds f where f.job_id = {name}.job_id"
+            f" and {name}.hour_us < f.folded_until_us)"
+        )
+    return folded

@@ -4,12 +4,17 @@
 --   waiting  from submission to the start of its wall, and while it is requeued: for GPUs, not for
 --            its owner (user_hold) or for another job (dependency)
 --   none     at all other times
-with phases as (
+with labelled as (
   select job_id, start_us as at_us, case
       when category is null then 'none'
       when component = 'requeue' then 'waiting'
       else 'held' end as phase
   from labels semi join work_jobs using (job_id)
+),
+phases as (
+  -- Most labels change what a job that holds its GPUs does with its time.
+  from labelled
+  qualify phase is distinct from lag(phase) over (partition by job_id order by at_us)
   union all
   select job_id, submitted_us, 'waiting' from walls
   where submitted_us < coalesce(wall_start_us, until_us)
@@ -21,12 +26,16 @@ allocations as (
     as allocation
   from seen_events where event = 'resources_allocated' group by job_id, ts_us
 ),
-holds as (
+told as (
   select job_id, ts_us as at_us, bool_or(reason in ('user_hold', 'dependency')) as is_held_back
   from seen_events where event = 'job_pending' group by job_id, ts_us
+),
+holds as (
+  from told
   union all
   -- A reason holds for the wait in which it was given.
-  select job_id, at_us, false from phases where phase <> 'waiting'
+  select job_id, at_us, false from labelled semi join (from told where is_held_back) using (job_id)
+  where phase <> 'waiting'
 ),
 moments as (
   select job_id, at_us, min(phase) as phase, max(allocation) as allocation,

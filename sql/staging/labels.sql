@@ -15,7 +15,7 @@ following as (
   window next_one as (partition by job_id order by ordinal)
 ),
 edges as (
-  select job_id, at_us, ordinal, 0 as upkeep, 0 as pause, 0 as phase, 0 as held from all_states
+  select job_id, at_us, ordinal from all_states
   union all by name select job_id, start_us as at_us, 1 as upkeep from windows
     where start_us < end_us
   union all by name select job_id, end_us as at_us, -1 as upkeep from windows
@@ -36,16 +36,22 @@ edges as (
   union all by name select job_id, wall_end_us as at_us from walls where wall_end_us is not null
 ),
 moments as (
-  select job_id, at_us, max(ordinal) as ordinal, sum(coalesce(upkeep, 0)) as upkeep,
-    sum(coalesce(pause, 0)) as pause, sum(coalesce(phase, 0)) as phase,
-    sum(coalesce(held, 0)) as held
+  -- Sorted once: from here on each moment of a job follows on the one before it.
+  select job_id, at_us, max(ordinal) as ordinal, coalesce(sum(upkeep), 0) as upkeep,
+    coalesce(sum(pause), 0) as pause, coalesce(sum(phase), 0) as phase,
+    coalesce(sum(held), 0) as held
   from edges group by job_id, at_us
+  order by job_id, at_us
 ),
 swept as (
-  select job_id, at_us, max(ordinal) over so_far as ordinal, sum(upkeep) over so_far as upkeep,
-    sum(pause) over so_far as pause, sum(phase) over so_far as phase, sum(held) over so_far as held
+  -- What begins in a job ends in it, so each sum is 0 where the next job begins; its ordinals begin
+  -- anew, and so are told apart by the job before they are carried on.
+  select job_id, at_us,
+    max((job_id::bigint << 32) + ordinal) over so_far % (1::bigint << 32) as ordinal,
+    sum(upkeep) over so_far as upkeep, sum(pause) over so_far as pause,
+    sum(phase) over so_far as phase, sum(held) over so_far as held
   from moments
-  window so_far as (partition by job_id order by at_us rows unbounded preceding)
+  window so_far as (rows unbounded preceding)
 ),
 inside as (
   select s.*, w.wall_end_us, w.last_step_us
@@ -88,8 +94,8 @@ labelled as (
     case kind when 'outside' then null when 'down' then down_cause
       when 'detect' then next_exit_cause else '' end as cause
   from named
+  order by job_id, start_us
 )
 select * from labelled
-qualify (span, category, component, cause) is distinct from
-  lag((span, category, component, cause)) over (partition by job_id order by start_us)
-  or row_number() over (partition by job_id order by start_us) = 1
+qualify (job_id, span, category, component, cause) is distinct from
+  lag((job_id, span, category, component, cause)) over ()
