@@ -268,6 +268,9 @@ class Derivation:
         if not self.knows_nodes:
             self._replace_jobs("job_points", "from fresh_job_points")
             return
+        con.execute(
+            "update fresh_job_points set nodes = all_node_names(nodes) where nodes is not null"
+        )
         self._temp("work_nodes", folder="capacity")
         self._temp("node_points", into="fresh_node_points", folder="capacity")
         self._temp("work_hours", folder="capacity")

@@ -63,6 +63,14 @@ def fold(con: duckdb.DuckDBPyConnection, horizon: Horizon) -> int:
     Called at the end of a derivation, in its transaction, whose temporary tables it reads.
     """
     given = asdict(horizon)
+    (is_old,) = one_row(
+        con,
+        "select exists (from job_facts where last_record_us < $horizon_us)"
+        " or exists (from step_groups where hour_us < $horizon_us)",
+        {"horizon_us": horizon.horizon_us},
+    )
+    if not is_old:
+        return 0
     con.execute(f"create or replace temp table closing as {sql.read('folding/closed_jobs')}", given)
     con.execute(
         "insert or replace into folds"

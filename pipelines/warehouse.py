@@ -17,6 +17,10 @@ WAIT_S = 120.0
 
 _POLL_S = 0.2
 
+CHECKPOINT_AT = "256MB"
+"""A run commits each file and the refresh, and closing moves the log into the file anyway: before,
+only a log of this size is worth it."""
+
 SCHEMA_VERSION = 4
 """Raised when a stored table changes its columns."""
 
@@ -45,6 +49,7 @@ def prepare(con: duckdb.DuckDBPyConnection) -> None:
     """
     con.execute("set timezone = 'UTC'")
     con.execute("set enable_progress_bar = false")
+    con.execute(f"set checkpoint_threshold = '{CHECKPOINT_AT}'")
     tables = {row[0] for row in con.execute("select table_name from duckdb_tables()").fetchall()}
     versions = con.execute("from schema_version").fetchall() if "schema_version" in tables else None
     if tables and versions != [(SCHEMA_VERSION,)]:

@@ -65,6 +65,8 @@ create or replace temp macro node_names(given) as case
     lambda item: expanded_node(item)
   ))
 end;
+create or replace temp macro all_node_names(given) as
+  list_sort(list_distinct(flatten(list_transform(given, lambda item: node_names(item)))));
 
 -- A length of time in words: 4.0 s, 3 min 00 s, 5 h 07 min 12 s.
 create or replace temp macro said_us(us) as case

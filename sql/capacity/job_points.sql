@@ -1,6 +1,6 @@
 -- Grain: a change of what a job at work does with GPUs, to end_us (null: as_of). kind is
 --   held     from an allocation until the interruption, the suspension or the end, as its labels say;
---            with the nodes and GPUs of the latest allocation
+--            with the nodes, as they were told, and GPUs of the latest allocation
 --   waiting  from submission to the start of its wall, and while it is requeued: for GPUs, not for
 --            its owner (user_hold) or for another job (dependency)
 --   none     at all other times
@@ -65,8 +65,7 @@ changes as (
   select job_id, start_us, kind, cluster, tenant,
     case kind when 'held' then coalesce(allocation.gpus, job_gpus) when 'waiting' then job_gpus end
       as gpus,
-    case kind when 'held' then list_sort(list_distinct(flatten(
-      list_transform(nullif(allocation.nodes, []), lambda node: node_names(node))))) end as nodes
+    case kind when 'held' then nullif(allocation.nodes, []) end as nodes
   from named
   qualify (kind, cluster, tenant, gpus, nodes) is distinct from
     lag((kind, cluster, tenant, gpus, nodes)) over (partition by job_id order by start_us)
