@@ -124,19 +124,20 @@ def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
     if not incoming:
         return Stored(refused=refused)
     _name_jobs(con, "incoming")
-    params = {"file_id": file_id}
-    con.execute(f"create or replace temp table reopened as {sql.read('ingest/reopened_hours')}")
-    con.execute(f"create or replace temp table merged as {sql.read('ingest/merged_steps')}", params)
+    for name in ("arriving", "reopened"):
+        con.execute(f"create or replace temp table {name} as {sql.read(f'ingest/{name}_hours')}")
+    con.execute(
+        "create or replace temp table rewritten as select distinct job_id, hour_us from arriving"
+    )
+    con.execute(f"create or replace temp view step_records as {sql.read('ingest/step_records')}")
     stored = Stored(new=incoming, refused=refused)
-    if con.execute(sql.read("ingest/has_rivals")).fetchall():
-        stored = replace(_settle_rivals(con, params), refused=refused)
-    else:
-        con.execute(
-            "create or replace temp table rewritten as"
-            " select distinct job_id, hour_us from merged where not stored"
-        )
-    _rewrite_hours(con, file_id)
-    for name in ("merged", "reopened", "rewritten"):
+    _place(con, "step_records", file_id)
+    if con.execute(sql.read("ingest/out_of_order")).fetchall():
+        stored = replace(_settle_rivals(con, file_id), refused=refused)
+        _place(con, "standing", file_id)
+    _write_placed(con)
+    con.execute("drop view step_records")
+    for name in ("arriving", "reopened", "rewritten", "placed", "fresh"):
         con.execute(f"drop table {name}")
     return stored
 
@@ -160,9 +161,10 @@ def _refuse_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> int:
     return int(refused)
 
 
-def _settle_rivals(con: duckdb.DuckDBPyConnection, params: dict[str, Any]) -> Stored:
+def _settle_rivals(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
     """Of step records with one key let the smallest stand; quarantine those that differ from it."""
-    con.execute(f"create or replace temp table ranked as {sql.read('ingest/ranked_steps')}")
+    params = {"file_id": file_id}
+    con.execute(f"create or replace temp table ranked as {sql.read('ingest/ranked_steps')}", params)
     con.execute(f"insert into quarantine by name {sql.read('ingest/conflicting_steps')}", params)
     new, duplicate, conflicting = one_row(
         con,
@@ -176,26 +178,29 @@ def _settle_rivals(con: duckdb.DuckDBPyConnection, params: dict[str, Any]) -> St
         " where (verdict = 'stands' and not stored) or (verdict = 'conflict' and stored)"
     )
     con.execute(
-        "create or replace temp table merged as select * exclude (verdict) from ranked"
+        "create or replace temp table standing as select * exclude (verdict) from ranked"
         " where verdict = 'stands'"
     )
     con.execute("drop table ranked")
     return Stored(new, duplicate, conflicting)
 
 
-def _rewrite_hours(con: duckdb.DuckDBPyConnection, file_id: int) -> None:
-    """Replace the step groups of the rewritten hours by new ones of what stands in them."""
-    con.execute(f"create or replace temp table placed as {sql.read('ingest/placed_steps')}")
+def _place(con: duckdb.DuckDBPyConnection, standing: str, file_id: int) -> None:
+    """Place the steps that stand in the rewritten hours, and make the groups that they form."""
+    params = {"file_id": file_id}
+    placed = sql.read("ingest/placed_steps")
+    con.execute(f"create or replace temp table placed as {placed}", params | {"standing": standing})
+    con.execute(f"create or replace temp table fresh as {sql.read('ingest/fresh_groups')}", params)
+
+
+def _write_placed(con: duckdb.DuckDBPyConnection) -> None:
+    """Replace the step groups of the rewritten hours by the fresh ones."""
     con.execute(
         "create or replace temp table stale as select group_id from step_groups"
         " semi join rewritten using (job_id, hour_us)"
     )
     con.execute("delete from steps where group_id in (from stale)")
     con.execute("delete from step_groups where group_id in (from stale)")
-    con.execute(
-        f"create or replace temp table fresh as {sql.read('ingest/fresh_groups')}",
-        {"file_id": file_id},
-    )
     con.execute("insert into step_groups by name from fresh")
     con.execute(
         "insert into steps by name select group_id, step, ts_us, before_us, duration_us,"
@@ -207,8 +212,7 @@ def _rewrite_hours(con: duckdb.DuckDBPyConnection, file_id: int) -> None:
         "update counters set next_group_id ="
         " greatest(next_group_id, (select max(group_id) + 1 from fresh))"
     )
-    for name in ("placed", "stale", "fresh"):
-        con.execute(f"drop table {name}")
+    con.execute("drop table stale")
 
 
 def count_lines(con: duckdb.DuckDBPyConnection, file_id: int, path: Path) -> None:

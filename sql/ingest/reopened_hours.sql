@@ -1,12 +1,6 @@
 -- Grain: an hour of a job whose stored steps must be merged with the incoming ones: because
 -- incoming steps end in it, or because it may hold one of the same (job, attempt, step).
-with arriving as (
-  select job_id, attempt, (ts_us - 1) // 3600000000 * 3600000000 as hour_us,
-    min(step) as min_step, max(step) as max_step
-  from incoming join jobs using (job)
-  group by all
-),
-spans as (
+with spans as (
   select job_id, attempt, min(min_step) as min_step, max(max_step) as max_step
   from arriving
   group by all

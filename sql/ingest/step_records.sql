@@ -1,7 +1,8 @@
--- Grain: a step record, incoming or stored in a reopened hour. Parameter: $file_id.
+-- Grain: a step record, incoming (file_id is null: that of the file at work) or stored in a reopened
+-- hour.
 select job_id, attempt, step, ts_us, (ts_us - 1) // 3600000000 * 3600000000 as hour_us,
   duration_us, data_wait_us, straggler_us, checkpoint_us, overhead_us, straggler_node,
-  $file_id::integer as file_id, false as stored
+  null::integer as file_id, false as stored
 from incoming join jobs using (job)
 union all by name
 select g.job_id, g.attempt, s.step, s.ts_us, g.hour_us,

@@ -1,0 +1,5 @@
+-- Grain: (job, attempt, hour) of the incoming steps, with the range of their numbers.
+select job_id, attempt, (ts_us - 1) // 3600000000 * 3600000000 as hour_us,
+  min(step) as min_step, max(step) as max_step
+from incoming join jobs using (job)
+group by all
