@@ -123,12 +123,13 @@ def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
     (incoming,) = one_row(con, "select count(*) from incoming")
     if not incoming:
         return Stored(refused=refused)
-    _name_jobs(con, "incoming")
-    for name in ("arriving", "reopened"):
-        con.execute(f"create or replace temp table {name} as {sql.read(f'ingest/{name}_hours')}")
+    con.execute(f"create or replace temp table arriving as {sql.read('ingest/arriving_hours')}")
+    _name_jobs(con, "arriving")
     con.execute(
-        "create or replace temp table rewritten as select distinct job_id, hour_us from arriving"
+        "create or replace temp table rewritten as"
+        " select distinct job_id, hour_us from arriving join jobs using (job)"
     )
+    con.execute(f"create or replace temp table reopened as {sql.read('ingest/reopened_hours')}")
     con.execute(f"create or replace temp view step_records as {sql.read('ingest/step_records')}")
     stored = Stored(new=incoming, refused=refused)
     _place(con, "step_records", file_id)
@@ -179,7 +180,7 @@ def _settle_rivals(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
     )
     con.execute(
         "create or replace temp table standing as select * exclude (verdict) from ranked"
-        " where verdict = 'stands'"
+        " semi join rewritten using (job_id, hour_us) where verdict = 'stands'"
     )
     con.execute("drop table ranked")
     return Stored(new, duplicate, conflicting)

@@ -3,7 +3,7 @@
 -- Reads parsed_steps: job, attempt, step, ts (text) or ts_us, durations in seconds (double), steps.
 -- Durations are taken to the nearest microsecond. Years 2000 to 2099; see pipelines/records.py.
 select
-  * exclude (moment_us, ts, ts_us, steps, attempt, step, job,
+  * exclude (moment_us, utc_us, ts, ts_us, steps, attempt, step, job,
     duration_s, data_wait_s, straggler_s, checkpoint_s, overhead_s),
   job,
   try_cast(attempt as integer) as attempt,
@@ -29,7 +29,7 @@ select
       then 'bad field attempt: out of range, or not a whole number'
     when not (step between 0 and 9007199254740991 and step = floor(step))
       then 'bad field step: out of range, or not a whole number'
-    when ts is not null and not regexp_full_match(ts,
+    when utc_us is null and not regexp_full_match(ts,
       '\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)')
       then 'bad field ts: not an RFC 3339 timestamp with an offset'
     when moment_us is null then 'bad field ts: not a date of the calendar'
@@ -56,7 +56,15 @@ select
   end as reason
 from (
   select *, coalesce(
-      ts_us, epoch_us(try_cast(ts as timestamptz)), epoch_us(try_cast(upper(ts) as timestamptz))
+      utc_us, epoch_us(try_cast(ts as timestamptz)), epoch_us(try_cast(upper(ts) as timestamptz))
     ) as moment_us
-  from parsed_steps
+  from (
+    -- Two usual forms of UTC, in which every field has its full width, need no pattern.
+    select *, coalesce(ts_us, epoch_us(case when ts like '20%Z' and strlen(ts) = 27
+        then try_strptime(ts, '%Y-%m-%dT%H:%M:%S.%fZ')
+      when ts like '20%+00:00' and strlen(ts) = 32
+        then try_strptime(ts, '%Y-%m-%dT%H:%M:%S.%f+00:00')
+      end)) as utc_us
+    from parsed_steps
+  )
 )

@@ -1,6 +1,6 @@
--- A row unless the numbers of each attempt's steps ascend with time: in every rewritten hour, from
--- one of its hours to the next, and with none in an hour that was reopened and not rewritten. Where
--- they do, no two records can have one key (job, attempt, step).
+-- A row unless the numbers of each attempt's steps ascend with time: in every hour, from one of its
+-- hours to the next, and with no hour reopened in which no step arrives. Where they do, no two records
+-- can have one key (job, attempt, step).
 select 1 from placed where not ascends
 union all
 select 1 from (

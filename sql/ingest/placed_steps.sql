@@ -1,11 +1,11 @@
--- Grain: a step that stands in a rewritten hour, with the end of the step before it in that hour
+-- Grain: a step of $standing, with the end of the step before it in that hour
 -- (null for the first); where it is settled (see the schema) with its compute and the gap before it.
 -- It ascends where the step before it is of an earlier attempt, or has a lower number. In the order
 -- in which steps are stored: sorted once, each hour of a job follows on another.
--- Parameters: $file_id; $standing, the relation of the records that stand.
+-- Parameters: $file_id, and the name of the relation that holds what stands in the rewritten hours.
 with ordered as (
   select * replace (coalesce(file_id, $file_id)::integer as file_id)
-  from query_table($standing) semi join rewritten using (job_id, hour_us)
+  from query_table($standing)
   order by hour_us, job_id, ts_us, attempt, step
 ),
 placed as (

@@ -2,10 +2,10 @@
 -- incoming steps end in it, or because it may hold one of the same (job, attempt, step).
 with spans as (
   select job_id, attempt, min(min_step) as min_step, max(max_step) as max_step
-  from arriving
+  from arriving join jobs using (job)
   group by all
 )
-select distinct job_id, hour_us from step_groups semi join arriving using (job_id, hour_us)
+select distinct job_id, hour_us from step_groups semi join rewritten using (job_id, hour_us)
 union
 select distinct g.job_id, g.hour_us
 from step_groups g

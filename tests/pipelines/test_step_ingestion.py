@@ -10,10 +10,15 @@ from typing import Any
 import duckdb
 import harness
 import pandas as pd
+import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import sql
 from metrics.errors import UnreadableInput
 from pipelines.ingest import Summary, choose_source, ingest_file
+from pipelines.records import BadRecord, time_us
 from pipelines.sources import Settings
 
 BASE_US = 1_772_409_600_000_000
@@ -668,3 +673,134 @@ def test_a_set_aside_rival_that_comes_again_is_set_aside_no_second_time_in_its_f
     take(con, write(tmp_path / "b.steps.jsonl", record(1, 11), record(1, 11)))
     assert len(quarantine(con)) == 1
     assert stored(con)["j", 0, 1][0] == 10_000_000
+
+
+def test_numbers_that_fall_with_time_are_steps_like_any_other(
+    con: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    records = [record(9, 10), record(8, 20), record(7, 3_700), record(1, 15, attempt=1)]
+    summary = take(con, write(tmp_path / "a.steps.jsonl", *records))
+    assert (summary.new, summary.duplicate, summary.quarantined) == (4, 0, 0)
+    assert {key[1:]: row[0] for key, row in stored(con).items()} == {
+        (0, 9): 10_000_000,
+        (0, 8): 20_000_000,
+        (0, 7): 3_700_000_000,
+        (1, 1): 15_000_000,
+    }
+
+
+def test_one_key_in_two_hours_of_a_file_is_one_step(
+    con: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    take(con, write(tmp_path / "a.steps.jsonl", record(1, 10), record(1, 3_700)))
+    assert {key: row[0] for key, row in stored(con).items()} == {("j", 0, 1): 10_000_000}
+    assert len(quarantine(con)) == 1
+
+
+def test_an_hour_between_two_that_arrive_is_left_as_it_was(
+    con: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    take(con, write(tmp_path / "a.steps.jsonl", record(5, 5_000)))
+    take(con, write(tmp_path / "b.steps.jsonl", record(4, 3_000), record(6, 9_000)))
+    groups = con.execute("select hour_us, group_id from step_groups order by hour_us").fetchall()
+    assert [hour_us - BASE_US for hour_us, _ in groups] == [0, 3_600_000_000, 7_200_000_000]
+    assert min(group for _, group in groups) == groups[1][1]
+
+
+FEW_RECORDS = st.lists(
+    st.builds(
+        record,
+        number=st.integers(0, 4),
+        ends=st.sampled_from([10, 20, 3_599, 3_600, 3_601, 7_300]),
+        duration=st.sampled_from([5, 6]),
+        attempt=st.integers(0, 2),
+        job=st.sampled_from(["j", "k"]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(files=st.lists(FEW_RECORDS, min_size=1, max_size=4))
+def test_of_any_records_in_any_files_the_smallest_of_each_key_stands(
+    tmp_path_factory: pytest.TempPathFactory, files: list[list[dict[str, Any]]]
+) -> None:
+    con, folder = harness.fresh_warehouse(), tmp_path_factory.mktemp("any")
+    given = [r for records in files for r in records]
+    read = sum(
+        take(con, write(folder / f"{place}.steps.jsonl", *records)).read
+        for place, records in enumerate(files)
+        if records not in files[:place]
+    )
+    smallest: dict[tuple[str, int, int], tuple[int, int]] = {}
+    for r in given:
+        key = (r["job"], r["attempt"], r["step"])
+        value = (time_us(r["ts"]) - BASE_US, r["duration_s"] * 1_000_000)
+        smallest[key] = min(value, smallest.get(key, value))
+    assert {key: row[:2] for key, row in stored(con).items()} == smallest
+    assert con.execute("select sum(steps)::int from step_groups").fetchall() == [(len(smallest),)]
+    assert read == sum(len(r) for place, r in enumerate(files) if r not in files[:place])
+    con.close()
+
+
+# --- stamps ---
+
+
+DAMAGE = st.tuples(
+    st.sampled_from(["put", "cut", "change"]),
+    st.integers(0, 31),
+    st.sampled_from(list("0123456789-:.TtZz+ /\té")),
+)
+STAMPS = st.tuples(
+    st.sampled_from(
+        [
+            "2026-01-05T00:03:04.995633Z",
+            "2026-01-05T00:03:04.995633+00:00",
+            "2024-02-29T23:59:59.000001Z",
+            "2026-01-05T00:03:04Z",
+            "2026-01-05T24:00:60.995633Z",
+            "2026-1-5T0:3:4.9956331111Z",
+            "  206-01-05T00:03:04.995633Z",
+        ]
+    ),
+    st.lists(DAMAGE, max_size=3),
+)
+
+
+def damaged(text: str, damage: list[tuple[str, int, str]]) -> str:
+    """The text with characters put in, cut out or changed."""
+    for how, place, character in damage:
+        place %= len(text)
+        text = text[:place] + ("" if how == "cut" else character) + text[place + (how != "put") :]
+    return text
+
+
+@settings(deadline=None, max_examples=25)
+@given(stamps=st.lists(STAMPS.map(lambda drawn: damaged(*drawn)), min_size=50, max_size=200))
+def test_a_stamp_of_a_step_is_read_as_one_of_a_lifecycle_record(stamps: list[str]) -> None:
+    con = harness.fresh_warehouse()
+    con.register("stamps", pa.table({"ts": stamps}))
+    parsed = (
+        "select 'j' as job, 0.0::double as attempt, 1.0::double as step, ts, null::bigint as ts_us,"
+        " 1.0::double as duration_s, null::double as data_wait_s, null::double as straggler_s,"
+        " null::double as checkpoint_s, null::double as overhead_s, null::double as steps,"
+        " null::varchar as straggler_node, ts as raw from stamps"
+    )
+    judged = con.execute(
+        "select raw, ts_us, reason from"
+        f" (with parsed_steps as ({parsed}) {sql.read('ingest/judged_steps')})"
+    ).fetchall()
+    for raw, us, reason in judged:
+        assert (us if reason is None else reason) == read_by_hand(raw)
+    con.close()
+
+
+def read_by_hand(stamp: str) -> int | str:
+    """What the rule of lifecycle records makes of a stamp: its moment, or why it is none."""
+    try:
+        us = time_us(stamp)
+    except BadRecord as e:
+        return f"bad field ts: {e}"
+    begins_too_early = us - 1_000_000 < 946_684_800_000_000
+    return "bad field duration_s: begins before the year 2000" if begins_too_early else us
