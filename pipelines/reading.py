@@ -178,8 +178,9 @@ def _let_wait(con: duckdb.DuckDBPyConnection) -> None:
     """Move the good judged steps into `incoming`; the table itself where it says the same."""
     (is_same,) = one_row(
         con,
-        "select not exists(from incoming) and coalesce(bool_and(stands_for = 1), false)"
-        " and count(reason) = 0 from judged_steps",
+        "select not exists (from incoming)"
+        " and not exists (from judged_steps where stands_for <> 1)"
+        " and not exists (from judged_steps where reason is not null)",
     )
     if is_same:
         con.execute("drop table incoming")

@@ -137,7 +137,8 @@ def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
         stored = replace(_settle_rivals(con, file_id), refused=refused)
         _place(con, "standing", file_id)
     _write_placed(con)
-    con.execute("drop view step_records")
+    for name in ("settled_steps", "step_records"):
+        con.execute(f"drop view {name}")
     for name in ("arriving", "reopened", "rewritten", "placed", "fresh"):
         con.execute(f"drop table {name}")
     return stored
@@ -179,7 +180,8 @@ def _settle_rivals(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
         " where (verdict = 'stands' and not stored) or (verdict = 'conflict' and stored)"
     )
     con.execute(
-        "create or replace temp table standing as select * exclude (verdict) from ranked"
+        "create or replace temp table standing as"
+        " select * exclude (hour_us, stored, verdict) from ranked"
         " semi join rewritten using (job_id, hour_us) where verdict = 'stands'"
     )
     con.execute("drop table ranked")
@@ -191,6 +193,7 @@ def _place(con: duckdb.DuckDBPyConnection, standing: str, file_id: int) -> None:
     params = {"file_id": file_id}
     placed = sql.read("ingest/placed_steps")
     con.execute(f"create or replace temp table placed as {placed}", params | {"standing": standing})
+    con.execute(f"create or replace temp view settled_steps as {sql.read('ingest/settled_steps')}")
     con.execute(f"create or replace temp table fresh as {sql.read('ingest/fresh_groups')}", params)
 
 
@@ -206,8 +209,8 @@ def _write_placed(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(
         "insert into steps by name select group_id, step, ts_us, before_us, duration_us,"
         " data_wait_us, straggler_us, checkpoint_us, overhead_us, compute_us, gap_us,"
-        " straggler_node, placed.file_id"
-        " from placed join fresh using (job_id, hour_us, attempt)"
+        " straggler_node, settled_steps.file_id"
+        " from settled_steps join fresh using (job_id, hour_us, attempt)"
     )
     con.execute(
         "update counters set next_group_id ="

@@ -1,5 +1,8 @@
 -- Rules that several models share, each in one place.
 
+-- The hour that holds the last microsecond before a moment: that of a step which ends then.
+create or replace temp macro hour_of(end_us) as (end_us - 1) // 3600000000 * 3600000000;
+
 -- Where a step begins. Stamps are rounded: less than 1 ms after the end before it is at that end.
 create or replace temp macro begins_us(own_begin_us, before_us) as
   case when own_begin_us < before_us + 1000 then before_us else own_begin_us end;

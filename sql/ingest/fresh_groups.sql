@@ -3,7 +3,7 @@ with grouped as (
   select job_id, hour_us, attempt, count(*) as steps, min(ts_us) as first_ts_us,
     max(ts_us) as last_ts_us, min(step) as min_step, max(step) as max_step,
     max(case when before_us is null then ts_us - duration_us end) as head_begin_us
-  from placed
+  from settled_steps
   group by all
 ),
 settled as (
@@ -12,7 +12,7 @@ settled as (
     sum(data_wait_us) as settled_loader_us, sum(compute_us) as settled_compute_us,
     sum(straggler_us) as settled_straggler_us, sum(checkpoint_us) as settled_checkpoint_us,
     sum(overhead_us) as settled_overhead_us
-  from placed where compute_us is not null
+  from settled_steps where compute_us is not null
   group by all
 )
 select

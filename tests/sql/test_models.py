@@ -438,13 +438,14 @@ def ranked(con: duckdb.DuckDBPyConnection, *records: tuple) -> list[tuple]:
     """Verdicts on records (step, ts, duration, node, stored)."""
     table(
         con,
-        "merged",
-        "job_id integer, attempt integer, hour_us bigint, data_wait_us bigint,"
-        " straggler_us bigint, checkpoint_us bigint, overhead_us bigint, step bigint, ts_us bigint,"
-        " duration_us bigint, straggler_node varchar, stored boolean",
-        *((1, 0, 0, 0, 0, 0, 0, *record) for record in records),
+        "step_records",
+        "job_id integer, attempt integer, data_wait_us bigint, straggler_us bigint,"
+        " checkpoint_us bigint, overhead_us bigint, step bigint, ts_us bigint, duration_us bigint,"
+        " straggler_node varchar, file_id integer",
+        *((1, 0, 0, 0, 0, 0, *record, 1 if stored else None) for *record, stored in records),
     )
-    return yielded(con, "ingest/ranked_steps", "step, ts_us, duration_us, stored, verdict")
+    columns = "step, ts_us, duration_us, stored, verdict"
+    return yielded(con, "ingest/ranked_steps", columns, file_id=2)
 
 
 def test_the_smallest_of_a_steps_records_stands_though_another_was_stored(con) -> None:
@@ -470,41 +471,39 @@ def test_records_of_other_steps_are_no_rivals(con) -> None:
 
 def test_a_step_without_a_node_is_smaller_than_one_with(con) -> None:
     assert ranked(con, (1, 100, 10, "n", False), (1, 100, 10, None, False))[0][-1] == "conflict"
-    assert yielded(con, "ingest/ranked_steps", "straggler_node, verdict") == [
-        ("n", "conflict"),
-        (None, "stands"),
-    ]
+    rows = yielded(con, "ingest/ranked_steps", "straggler_node, file_id, verdict", file_id=2)
+    assert rows == [("n", 2, "conflict"), (None, 2, "stands")]
 
 
-# --- ingest/placed_steps ---
+# --- ingest/placed_steps, ingest/settled_steps ---
 
 
-def test_placed_steps_know_the_end_before_them_in_their_rewritten_hour(con) -> None:
-    # By ts, attempt and step; the hours of a job, and jobs, are apart. Job 2's is not rewritten.
-    hours = "job_id integer, hour_us bigint"
+def test_placed_steps_know_the_end_before_them_in_their_hour_and_whether_they_ascend(con) -> None:
+    # By ts, attempt and step; the hours of a job, and jobs, are apart.
     table(
         con,
-        "merged",
-        f"{hours}, attempt integer, step bigint, ts_us bigint, {DURATIONS}",
-        *(
-            (*row, 1, 0, 0, 0, 0)
-            for row in [
-                (1, 0, 0, 2, 20),
-                (1, 0, 0, 1, 10),
-                (1, 0, 1, 1, 20),
-                (1, HOUR_US, 0, 3, HOUR_US + 5),
-                (2, 0, 0, 1, 15),
-                (3, 0, 0, 1, 15),
-            ]
-        ),
+        "step_records",
+        "job_id integer, attempt integer, step bigint, ts_us bigint, file_id integer",
+        (1, 0, 2, 20, None),
+        (1, 0, 1, 10, 7),
+        (1, 1, 1, 20, None),
+        (1, 1, 1, 30, None),
+        (1, 0, 9, 40, None),
+        (1, 0, 3, HOUR_US + 5, None),
+        (1, 0, 2, HOUR_US + 6, None),
+        (3, 0, 1, 15, None),
     )
-    table(con, "rewritten", hours, (1, 0), (1, HOUR_US), (3, 0))
-    assert yielded(con, "ingest/placed_steps", "job_id, attempt, step, before_us") == [
-        (1, 0, 1, None),
-        (1, 0, 2, 10),
-        (1, 0, 3, None),
-        (1, 1, 1, 20),
-        (3, 0, 1, None),
+    columns = "job_id, ts_us, attempt, step, before_us, ascends, file_id"
+    params = {"file_id": 8, "standing": "step_records"}
+    assert yielded(con, "ingest/placed_steps", columns, **params) == [
+        (1, 10, 0, 1, None, True, 7),
+        (1, 20, 0, 2, 10, True, 8),
+        (1, 20, 1, 1, 20, True, 8),
+        (1, 30, 1, 1, 20, False, 8),
+        (1, 40, 0, 9, 30, False, 8),
+        (1, HOUR_US + 5, 0, 3, None, True, 8),
+        (1, HOUR_US + 6, 0, 2, HOUR_US + 5, False, 8),
+        (3, 15, 0, 1, None, True, 8),
     ]
 
 
@@ -525,13 +524,12 @@ def test_a_step_is_settled_where_it_holds_its_components(con, step, settled) -> 
     # The step before it in its hour ends at 20 s; that one itself has none before it.
     table(
         con,
-        "merged",
-        f"job_id integer, hour_us bigint, attempt integer, step bigint, ts_us bigint, {DURATIONS}",
-        (1, 0, 0, 1, 20_000_000, 1_000_000, 0, 0, 0, 0),
-        (1, 0, 0, 2, *step),
+        "placed",
+        f"step bigint, before_us bigint, ascends boolean, ts_us bigint, {DURATIONS}",
+        (1, None, True, 20_000_000, 1_000_000, 0, 0, 0, 0),
+        (2, 20_000_000, True, *step),
     )
-    table(con, "rewritten", "job_id integer, hour_us bigint", (1, 0))
-    assert yielded(con, "ingest/placed_steps", "step, compute_us, gap_us") == [
+    assert yielded(con, "ingest/settled_steps", "step, compute_us, gap_us") == [
         (1, None, None),
         (2, *settled),
     ]
@@ -552,9 +550,13 @@ def test_a_step_is_settled_where_it_holds_its_components(con, step, settled) -> 
         ((True, None, 7, None), (8, 100, 50), True),
         ((True, None, 7, None), (8, 100, None), True),
         ((True, 90, 7, 25), (7, 100, 51), True),
+        ((True, None, None, 25), (7, 100, 51), True),
+        ((True, None, None, 25), (7, 100, 50), False),
+        ((True, None, None, 25), (7, 100, None), True),
     ],
 )
 def test_a_step_is_picked_where_its_group_does_not_tell(con, context, step, picked: bool) -> None:
+    con.execute("set variable least_slow_us = 50")
     table(
         con,
         "dirty_contexts",
