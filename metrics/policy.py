@@ -79,18 +79,28 @@ class Tier(_Section):
 
 
 class Checks(_Section):
-    """When the numbers' quality is worth a warning, judged on the newest `window_days` of data."""
+    """When the numbers' quality is worth a warning, judged on the newest `window_days` of data.
+
+    Steps that go on for up to `clock_slack_s` after an interruption of their attempt are a matter
+    of clocks that differ, longer ones are a finding.
+    """
 
     window_days: int = Field(default=7, gt=0, le=36_600)
     quarantine_share: Share = Decimal("0.01")
     unattributed_share: Share = Decimal("0.05")
     silent_jobs: int = Field(default=0, ge=0)
     coverage: Share = Decimal("0.9")
+    clock_slack_s: int = Field(default=60, ge=0, le=LONGEST_S)
 
     @property
     def window_us(self) -> int:
         """The window in microseconds."""
         return self.window_days * DAY_US
+
+    @property
+    def clock_slack_us(self) -> int:
+        """`clock_slack_s` in microseconds."""
+        return self.clock_slack_s * US_PER_S
 
 
 class Housekeeping(_Section):
