@@ -19,7 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from metrics.collecting import Privacy, Prometheus
-from metrics.conventions import CATEGORIES, CHARGED_CAUSES, DAY_US, HOUR_US, US_PER_S
+from metrics.conventions import DAY_US, HOUR_US, US_PER_S, Category, ChargedCause
 from metrics.documents import Document, Fault, checked, closest, read_documents
 from metrics.errors import PolicyError
 from metrics.openslo import Slo
@@ -151,9 +151,9 @@ class Classes(_Section):
 class ChargeRule(_Section):
     """Whom lost time is charged to, where all that the rule names fits; what is absent fits all."""
 
-    category: Literal[*CATEGORIES] | None = None  # type: ignore[valid-type]
+    category: Category | None = None
     component: str | None = None
-    cause: Literal[*CHARGED_CAUSES] | None = None  # type: ignore[valid-type]
+    cause: ChargedCause | None = None
     tier: str | None = None
     preemptible: bool | None = None
     charge: Charge
