@@ -248,8 +248,10 @@ def print_budgets(scope: Scope, found: list[Report]) -> None:
         for n, name in enumerate(heads + dates)
         if name not in dates or any(row[n] != "–" for row in cells)
     ]
+    in_gpu_hours = [r.series.slo for r in found if r.series.unit is Unit.GPU_US]
+    unit = f", {' and '.join(in_gpu_hours)} in GPU-hours" if in_gpu_hours else ""
     print_table(
-        f"Budgets of {scope} over 30 days",
+        f"Budgets of {scope} over 30 days{unit}",
         [(heads + dates)[n] for n in known],
         [[row[n] for n in known] for row in cells],
     )
@@ -323,7 +325,7 @@ def _counted(report: Report, amount: int) -> str:
         return f"{amount:,}"
     if report.series.unit is Unit.US:
         return duration(amount)
-    return f"{round(Fraction(amount, HOUR_US)):,} GPU-h"
+    return f"{round(Fraction(amount, HOUR_US)):,}"
 
 
 def _rate(burn: Fraction | None) -> str:
