@@ -141,13 +141,24 @@ def exclude_form(seen: View) -> None:
 
 def reattribute_form(job: str, detected_us: int) -> None:
     """Give a restart of a job another cause."""
-    cause = st.selectbox("Real cause", CAUSES)
-    why = _why("reattribute-why")
+    cause_key, why_key = _REATTRIBUTION
+    cause = st.selectbox("Real cause", CAUSES, key=cause_key)
+    why = _why(why_key)
     second = rfc3339(detected_us // 10**6 * 10**6)
     command("reattribute", job=job, detected=second, cause=cause, who=_who(), why=why or "WHY")
     if _may_enter("Re-attribute", why):
         body = {"job": job, "detected_us": detected_us, "cause": cause}
         enter(Kind.REATTRIBUTE, why, Scope(job=job), body)
+
+
+_REATTRIBUTION = ("reattribute-cause", "reattribute-why")
+
+
+def keep_reattribution() -> None:
+    """Keep what that form holds while it is closed: Streamlit forgets what is not shown."""
+    for key in _REATTRIBUTION:
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
 
 
 def answer_form(waiting: list[Ruling], standing: list[Ruling]) -> None:

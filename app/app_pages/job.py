@@ -207,6 +207,8 @@ def _show_restart(seen: View, name: str, row: dict[str, Any]) -> None:
     with frame.behind("It had another cause? Re-attribute it") as is_open:
         if is_open:
             writing.reattribute_form(name, row["detected_us"])
+        else:
+            writing.keep_reattribution()
 
 
 def show_steps(seen: View, name: str) -> None:

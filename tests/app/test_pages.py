@@ -412,6 +412,22 @@ def test_a_form_and_the_command_beside_it_write_the_same_entry_once_each(
     assert {name: by_command.body.get(name) for name in same} == same
 
 
+def test_what_is_typed_into_a_form_is_still_there_when_it_is_closed_and_opened_again(
+    open_page: Opener,
+) -> None:
+    label = "It had another cause? Re-attribute it"
+    run = opened(open_page("job", as_of=AS_OF, job="three-weeks"), label)
+    run.text_input(key="reattribute-why").set_value("a dead link").run()
+    run.selectbox(key="reattribute-cause").select("network").run()
+    run.session_state[f"behind {label}"] = False
+    run = run.run()
+    assert "reattribute-why" not in [field.key for field in run.text_input]
+    run = opened(run.run(), label)
+    assert run.text_input(key="reattribute-why").value == "a dead link"
+    assert run.selectbox(key="reattribute-cause").value == "network"
+    assert any("--cause network" in command for command in commands(run))
+
+
 def test_the_longest_override_that_the_policy_allows_can_be_entered(
     open_page: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
