@@ -272,6 +272,8 @@ def turns(found: Wait) -> Rows:
 def _turn(turn: Mapping[str, Any]) -> str:
     if turn["part"] == "pending":
         return f"Waiting: {REASON_LABELS.get(turn['reason'], turn['reason']).lower()}"
+    if turn["part"] == "requeue":
+        return "Interrupted, waiting again"
     return label("component", turn["part"])
 
 

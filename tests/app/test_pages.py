@@ -579,6 +579,23 @@ def test_a_job_that_waits_is_told_why_and_not_that_it_lacks_steps(open_page: Ope
     assert "no step records" not in told
 
 
+def test_a_job_that_was_interrupted_before_its_first_step_is_said_to_have_waited_again(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    at = harness.RECENT_US
+    attempt = {"job": "first", "attempt": 1}
+    again = [
+        {"event": "interruption", "ts_us": at + 60 * S, "job": "first", "attempt": 0}
+        | {"cause": "hardware"},
+        {"event": "resources_allocated", "ts_us": at + 180 * S} | attempt,
+    ]
+    step = {"step": 1, "ts_us": at + 240 * S, "duration_us": 10 * S} | attempt
+    home = ingest(tmp_path, [*one_job("first"), *again], [step])
+    run = open_page("job", home=home, job="first")
+    story = next(table for table in tables(run) if "What" in table and "For" in table)
+    assert ("Interrupted, waiting again", "2 min") in zip(story["What"], story["For"], strict=True)
+
+
 def test_an_unknown_job_s_page_says_of_when_its_data_are(open_page: Opener) -> None:
     assert "Data as of" in said(open_page("job", as_of=AS_OF, job="three-week"))
 
