@@ -17,7 +17,7 @@ from metrics.errors import UsageError
 from metrics.rulings import Rulings
 from pipelines import show
 from pipelines.commands import plan_tables
-from pipelines.commands.options import HomeOption, size
+from pipelines.commands.options import HomeOption, TableOrJsonOption, size
 from pipelines.show import Format
 
 MINUTE_S = 60
@@ -30,9 +30,6 @@ MeasuredJobOption = Annotated[
 ]
 BytesOption = Annotated[
     str | None, typer.Option("--bytes", help="Size of a checkpoint, like 1.4TB.")
-]
-PlanFormat = Annotated[
-    Format, typer.Option("--format", help="table for people, json for programs.")
 ]
 
 SaveOption = Annotated[
@@ -125,7 +122,7 @@ def plan_checkpoint(
     gpus: GpusOption = None,
     useful_hours: UsefulOption = None,
     home: HomeOption = None,
-    how: PlanFormat = Format.TABLE,
+    how: TableOrJsonOption = Format.TABLE,
 ) -> None:
     """How often to save: the interval that loses least, what it costs, when to revisit it."""
     site = Home.at(home)
@@ -160,7 +157,7 @@ def plan_retention(
     daily: DailyOption = None,
     milestone_hours: MilestoneOption = None,
     home: HomeOption = None,
-    how: PlanFormat = Format.TABLE,
+    how: TableOrJsonOption = Format.TABLE,
 ) -> None:
     """Which checkpoints to keep, what each is for, and the storage that they need."""
     site = Home.at(home)
