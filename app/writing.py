@@ -14,10 +14,9 @@ from answers.clock import now_us
 from answers.journal import Journal
 from answers.moments import moment_us, rfc3339
 from app import address, frame, store
-from app.format import MINUTE_US
 from app.frame import View
 from app.tokens import Holder, holder_of
-from metrics.conventions import CAUSES, HOUR_US
+from metrics.conventions import CAUSES, HOUR_US, MINUTE_US
 from metrics.errors import HeadwayError, UsageError
 from metrics.rulings import Kind, Ruling
 from metrics.scope import Scope

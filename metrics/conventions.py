@@ -4,7 +4,8 @@ from typing import Literal, get_args
 
 US_PER_MS = 1_000
 US_PER_S = 1_000_000
-HOUR_US = 3600 * US_PER_S
+MINUTE_US = 60 * US_PER_S
+HOUR_US = 60 * MINUTE_US
 """The grain of the ledger: a UTC hour in microseconds."""
 DAY_US = 24 * HOUR_US
 

@@ -10,6 +10,7 @@ from app.charts import budget, spend
 from app.frame import View
 from app.palette import THEMES, Badge, label
 from app.views import cluster, home
+from metrics.conventions import MINUTE_US
 from metrics.rulings import Kind, Ruling
 
 DRILL = ("category", "cause", "job", "node")
@@ -212,7 +213,7 @@ def show_preview(seen: View) -> None:
     if not nodes:
         st.caption("Choose the nodes that it takes.")
         return
-    asked = (change, tuple(nodes), minutes * format.MINUTE_US, seen.shown_us)
+    asked = (change, tuple(nodes), minutes * MINUTE_US, seen.shown_us)
     _show_cost(seen, seen.published.ask(home.preview, *asked))
     frame.shell(
         "preview", "--change", change, "--nodes", ",".join(nodes), "--minutes", str(minutes)

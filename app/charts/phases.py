@@ -10,6 +10,7 @@ import altair as alt
 from app import format
 from app.charts import base
 from app.palette import PHASE_LABELS, PHASES, THEMES, Theme
+from metrics.conventions import MINUTE_US
 
 LEFT, RIGHT = 208, 116
 
@@ -81,8 +82,8 @@ def _bar(row: int, from_us: int, to_us: int, phase: str, us: int, color: str) ->
     return {
         "row": row,
         "end": row + 1,
-        "x0": from_us / format.MINUTE_US,
-        "x1": to_us / format.MINUTE_US,
+        "x0": from_us / MINUTE_US,
+        "x1": to_us / MINUTE_US,
         "color": color,
         "phase": PHASE_LABELS[phase],
         "exact": format.duration(us),
@@ -114,7 +115,7 @@ def _drawn(
         {"n": place, "color": look.phases[phase], "text": PHASE_LABELS[phase]}
         for place, phase in enumerate(PHASES)
     ]
-    limit = limit_us / format.MINUTE_US
+    limit = limit_us / MINUTE_US
     over = sum(label["bold"] for label in labels)
     said = f"; {over} over the limit" if legend else ""
     return base.Drawing(
@@ -133,8 +134,8 @@ def _drawn(
         f"{title}: {format.plural(len(labels), 'row')}{said}.",
         {
             "rows": rows,
-            "low": -before_us / format.MINUTE_US,
-            "high": after_us / format.MINUTE_US,
+            "low": -before_us / MINUTE_US,
+            "high": after_us / MINUTE_US,
         },
     )
 
