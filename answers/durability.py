@@ -87,9 +87,7 @@ class Durability:
 def durability(facts: Facts, scope: Scope, as_of_us: int) -> Durability:
     """The promise at a moment, over the window that ends with it; least proven runs first."""
     key = ("durability", scope, as_of_us)
-    if key not in facts.kept:
-        facts.kept[key] = _found(facts, scope, as_of_us)
-    return facts.kept[key]  # type: ignore[no-any-return]
+    return facts.keep(key, lambda: _found(facts, scope, as_of_us))
 
 
 def _found(facts: Facts, scope: Scope, as_of_us: int) -> Durability:
@@ -145,9 +143,10 @@ def _run(facts: Facts, job: str, as_of_us: int, completed: int) -> Run:
 
 
 def _tests_of(facts: Facts) -> dict[str, list[dict[str, Any]]]:
-    if ("tests",) not in facts.kept:
+    def by_job() -> dict[str, list[dict[str, Any]]]:
         found: dict[str, list[dict[str, Any]]] = {}
         for test in facts.restore_tests:
             found.setdefault(test["job"], []).append(test)
-        facts.kept["tests",] = found
-    return facts.kept["tests",]  # type: ignore[no-any-return]
+        return found
+
+    return facts.keep(("tests",), by_job)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import sql
 from answers.mart import Mart
@@ -49,20 +49,20 @@ class Coverage:
         return self.instrumented / self.whole if self.whole else None
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+Asked = TypeVarTuple("Asked")
+Answer = TypeVar("Answer")
 
 
-def _kept(method: Method) -> Method:
-    """Keep what a question of Facts yields: a mart never changes, and servers ask again."""
+def _kept(
+    method: Callable[["Facts", *Asked], Answer],
+) -> Callable[["Facts", *Asked], Answer]:
+    """Keep what a question of Facts yields."""
 
     @wraps(method)
-    def ask(self: "Facts", *args: Any) -> Any:
-        key = (method.__name__, *args)
-        if key not in self.kept:
-            self.kept[key] = method(self, *args)
-        return self.kept[key]
+    def ask(self: "Facts", *args: *Asked) -> Answer:
+        return self.keep((method.__name__, *args), lambda: method(self, *args))
 
-    return ask  # type: ignore[return-value]
+    return ask
 
 
 class Facts:
@@ -71,7 +71,7 @@ class Facts:
     def __init__(self, mart: Mart, policy: Policy, adjustments: Adjustments) -> None:
         self.policy = policy
         self.adjustments = adjustments
-        self.kept: dict[tuple[Any, ...], Any] = {}
+        self._answers: dict[tuple[Any, ...], Any] = {}
         self.mart = mart
         self._keep_decisions()
         classes = policy.classes
@@ -94,11 +94,19 @@ class Facts:
         mart.keep("charged_nodes", "from charged('node_losses')")
         self.data_through_us = mart.meta().as_of_us
 
+    def keep(self, key: tuple[Any, ...], find: Callable[[], Answer]) -> Answer:
+        """What was found for a key before: a mart never changes, and servers ask again."""
+        if key not in self._answers:
+            self._answers[key] = find()
+        found: Answer = self._answers[key]
+        return found
+
     @cached_property
     def first_hour_us(self) -> int | None:
         """The first hour of the ledger, None while it is empty."""
         (row,) = self.mart.rows("select min(hour_us) as hour_us from ledger")
-        return row["hour_us"]  # type: ignore[no-any-return]
+        first_us: int | None = row["hour_us"]
+        return first_us
 
     @cached_property
     def jobs(self) -> dict[str, dict[str, Any]]:

@@ -51,10 +51,7 @@ class Course:
 def course(facts: Facts, scope: Scope, as_of_us: int) -> Course:
     """Replay a scope from the first hour with data to the last one closed at `as_of_us`."""
     last_us = as_of_us // HOUR_US * HOUR_US
-    key = ("course", scope, last_us)
-    if key not in facts.kept:
-        facts.kept[key] = _replayed(facts, scope, last_us)
-    return facts.kept[key]  # type: ignore[no-any-return]
+    return facts.keep(("course", scope, last_us), lambda: _replayed(facts, scope, last_us))
 
 
 def _replayed(facts: Facts, scope: Scope, last_us: int) -> Course:

@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
-from metrics.conventions import HOUR_US, US_PER_MS, US_PER_S
+from metrics.conventions import HOUR_US, MINUTE_US, US_PER_MS, US_PER_S
 from metrics.policy import Price
 
-MINUTE_US = 60 * US_PER_S
-DAY_US = 24 * HOUR_US
 UNKNOWN = "unknown"
 NBSP = "\u00a0"
 """Between a number and its unit: no line of a text ends there."""

@@ -14,27 +14,12 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from app import frame, store
-from app.charts import (
-    area,
-    budget,
-    curves,
-    gangs,
-    intervals,
-    life,
-    phases,
-    spend,
-    steps,
-    trend,
-    waterfall,
-)
+from app import charts, frame, store
 from app.palette import THEMES
 from app.streamlit_app import PAGES
 from app.views import home, jobs
 from metrics.errors import HeadwayError
 from metrics.scope import Scope
-
-KINDS = (budget, spend, waterfall, life, phases, steps, curves, trend, area, gangs, intervals)
 
 LONGEST_S = 60.0
 """What one page may take before anybody asks for it; then the server starts without."""
@@ -56,7 +41,7 @@ def warm(script: Path) -> None:
                 run.query_params.update(_some_job() if name == "job" else {})
                 run.switch_page(f"app_pages/{name}.py").run()
         for theme in THEMES:
-            for kind in KINDS:
+            for kind in charts.kinds():
                 kind.template(theme)
 
 

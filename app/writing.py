@@ -14,10 +14,9 @@ from answers.clock import now_us
 from answers.journal import Journal
 from answers.moments import moment_us, rfc3339
 from app import address, frame, store
-from app.format import MINUTE_US
 from app.frame import View
 from app.tokens import Holder, holder_of
-from metrics.conventions import CAUSES, HOUR_US
+from metrics.conventions import CAUSES, HOUR_US, MINUTE_US
 from metrics.errors import HeadwayError, UsageError
 from metrics.rulings import Kind, Ruling
 from metrics.scope import Scope
@@ -141,13 +140,24 @@ def exclude_form(seen: View) -> None:
 
 def reattribute_form(job: str, detected_us: int) -> None:
     """Give a restart of a job another cause."""
-    cause = st.selectbox("Real cause", CAUSES)
-    why = _why("reattribute-why")
+    cause_key, why_key = _REATTRIBUTION
+    cause = st.selectbox("Real cause", CAUSES, key=cause_key)
+    why = _why(why_key)
     second = rfc3339(detected_us // 10**6 * 10**6)
     command("reattribute", job=job, detected=second, cause=cause, who=_who(), why=why or "WHY")
     if _may_enter("Re-attribute", why):
         body = {"job": job, "detected_us": detected_us, "cause": cause}
         enter(Kind.REATTRIBUTE, why, Scope(job=job), body)
+
+
+_REATTRIBUTION = ("reattribute-cause", "reattribute-why")
+
+
+def keep_reattribution() -> None:
+    """Keep what that form holds while it is closed: Streamlit forgets what is not shown."""
+    for key in _REATTRIBUTION:
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
 
 
 def answer_form(waiting: list[Ruling], standing: list[Ruling]) -> None:

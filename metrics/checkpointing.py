@@ -126,8 +126,9 @@ class Saving:
     @property
     def alone_s(self) -> float | None:
         """What the file system takes at its full speed; None where that is not known."""
-        known = self.size is not None and self.bandwidth is not None
-        return self.size / self.bandwidth if known else None  # type: ignore[operator]
+        if self.size is None or self.bandwidth is None:
+            return None
+        return self.size / self.bandwidth
 
     @property
     def write_s(self) -> float:

@@ -1,12 +1,15 @@
 """Names and units that stand for the same thing everywhere, each written once."""
 
+from typing import Literal, get_args
+
 US_PER_MS = 1_000
 US_PER_S = 1_000_000
-HOUR_US = 3600 * US_PER_S
+MINUTE_US = 60 * US_PER_S
+HOUR_US = 60 * MINUTE_US
 """The grain of the ledger: a UTC hour in microseconds."""
 DAY_US = 24 * HOUR_US
 
-CAUSES = (
+Cause = Literal[
     "hardware",
     "network",
     "storage",
@@ -15,13 +18,14 @@ CAUSES = (
     "maintenance",
     "job_error",
     "unknown",
-)
+]
 """Causes that an interruption may have."""
+CAUSES: tuple[str, ...] = get_args(Cause)
 
-CHARGED_CAUSES = (*CAUSES, "suspended", "rollback")
+ChargedCause = Literal[Cause, "suspended", "rollback"]
 """Causes that a row of the ledger may have: suspended and rollback are the owner's doing."""
 
-CATEGORIES = (
+Category = Literal[
     "startup",
     "restart",
     "preemption",
@@ -31,8 +35,9 @@ CATEGORIES = (
     "straggler",
     "checkpoint",
     "unattributed",
-)
+]
 """What instrumented time that is not useful may have gone to."""
+CATEGORIES: tuple[str, ...] = get_args(Category)
 
 
 def category_of(cause: str) -> str:

@@ -19,7 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from metrics.collecting import Privacy, Prometheus
-from metrics.conventions import CATEGORIES, CHARGED_CAUSES, DAY_US, HOUR_US, US_PER_S
+from metrics.conventions import DAY_US, HOUR_US, US_PER_S, Category, ChargedCause
 from metrics.documents import Document, Fault, checked, closest, read_documents
 from metrics.errors import PolicyError
 from metrics.openslo import Slo
@@ -79,18 +79,28 @@ class Tier(_Section):
 
 
 class Checks(_Section):
-    """When the numbers' quality is worth a warning, judged on the newest `window_days` of data."""
+    """When the numbers' quality is worth a warning, judged on the newest `window_days` of data.
+
+    Steps that go on for up to `clock_slack_s` after an interruption of their attempt are a matter
+    of clocks that differ, longer ones are a finding.
+    """
 
     window_days: int = Field(default=7, gt=0, le=36_600)
     quarantine_share: Share = Decimal("0.01")
     unattributed_share: Share = Decimal("0.05")
     silent_jobs: int = Field(default=0, ge=0)
     coverage: Share = Decimal("0.9")
+    clock_slack_s: int = Field(default=60, ge=0, le=LONGEST_S)
 
     @property
     def window_us(self) -> int:
         """The window in microseconds."""
         return self.window_days * DAY_US
+
+    @property
+    def clock_slack_us(self) -> int:
+        """`clock_slack_s` in microseconds."""
+        return self.clock_slack_s * US_PER_S
 
 
 class Housekeeping(_Section):
@@ -141,9 +151,9 @@ class Classes(_Section):
 class ChargeRule(_Section):
     """Whom lost time is charged to, where all that the rule names fits; what is absent fits all."""
 
-    category: Literal[*CATEGORIES] | None = None  # type: ignore[valid-type]
+    category: Category | None = None
     component: str | None = None
-    cause: Literal[*CHARGED_CAUSES] | None = None  # type: ignore[valid-type]
+    cause: ChargedCause | None = None
     tier: str | None = None
     preemptible: bool | None = None
     charge: Charge

@@ -119,9 +119,18 @@ def write_tables(
         [as_of_given, published_us],
     )
     _name_tiers(con, policy)
+    put_check_rules(con, policy)
     for table in TABLES:
         con.execute(f"create table mart.{table} as {sql.read(f'published/{table}')}")
     publish_promises(con, policy)
+
+
+def put_check_rules(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
+    """Put what the policy says of findings beside the records, as check_rules."""
+    con.execute(
+        "create or replace temp table check_rules as select ?::bigint as clock_slack_us",
+        [policy.checks.clock_slack_us],
+    )
 
 
 def _name_tiers(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:

@@ -7,28 +7,17 @@ so that telemetry holds metadata only. Times become integer microseconds (`_us`)
 import hashlib
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from metrics.conventions import CAUSES, US_PER_S
+from metrics.moments import EARLIEST_US, LATEST_US, NoMoment, read_us
 
-EARLIEST_US = 946_684_800_000_000
-"""2000-01-01: an earlier stamp is a clock that was never set."""
-LATEST_US = 4_102_444_800_000_000
-"""2100-01-01: a later stamp would drag the end of every open job there."""
 LONGEST_US = LATEST_US - EARLIEST_US
 MAX_ATTEMPT = 2**31 - 1
 MAX_STEP = 2**53 - 1
 MAX_TEXT = 4096
-
-RFC3339 = re.compile(
-    r"\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
-    r"([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)",
-    flags=re.ASCII,
-)
 
 
 class BadRecord(ValueError):
@@ -56,20 +45,10 @@ def time_us(value: object) -> int:
     """
     if not isinstance(value, str):
         raise BadRecord("not a timestamp")
-    if not RFC3339.fullmatch(value):
-        raise BadRecord("not an RFC 3339 timestamp with an offset")
     try:
-        moment = datetime.fromisoformat(value.upper())
-    except ValueError as e:
-        raise BadRecord("not a date of the calendar") from e
-    us = (moment - _EPOCH) // _MICROSECOND
-    if not EARLIEST_US <= us < LATEST_US:
-        raise BadRecord("outside the years 2000 to 2099")
-    return us
-
-
-_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-_MICROSECOND = datetime.resolution
+        return read_us(value)
+    except NoMoment as e:
+        raise BadRecord(str(e)) from e
 
 
 def _number(value: object) -> float:

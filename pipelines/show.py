@@ -7,8 +7,9 @@ import csv
 import enum
 import json
 import os
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -17,8 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich import progress as rich_progress
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from metrics.conventions import HOUR_US, US_PER_MS, US_PER_S
 from metrics.errors import UsageError
@@ -36,11 +39,36 @@ class Format(enum.StrEnum):
     PARQUET = "parquet"
 
 
+_JOINT = "\ue000"
+"""Stands for a space at which no line may end: rich takes every space, NBSP too, for a place to end
+it at. It is of private use, one cell wide, and never printed."""
+_UNITS = r"%|µs|ms|s|min|m|h|d|[KMGTPE]?B|GPU-h|GPU-hours?|points"
+_JOINED = re.compile(rf"(?<=\d) (?=(?:{_UNITS})(?!\w))|(?<=[<>]) (?=\d)")
+
+
+def _joined(text: str) -> str:
+    """The text with its numbers joined to their units and to the signs before them."""
+    return _JOINED.sub(_JOINT, text)
+
+
+class _Console(Console):
+    """A terminal on which no line ends between a number and its unit, or its sign."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(_joined(text), **how)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text.replace(_JOINT, " "), style, control)
+
+
 def console(stderr: bool = False) -> Console:
     """A terminal to print to; wide enough where the output is no terminal."""
     stream = sys.stderr if stderr else sys.stdout
     told = stream.isatty() or "COLUMNS" in os.environ
-    return Console(stderr=stderr, highlight=False, width=None if told else _WIDE)
+    return _Console(stderr=stderr, highlight=False, width=None if told else _WIDE)
 
 
 def progress_bar() -> rich_progress.Progress:
@@ -148,7 +176,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     out = console()
     lines = [[column.lstrip(">~") for column in columns], *rows]
     needed = [
-        min(max(map(cell_len, " ".join(cells).split()), default=0), LONG_WORD)
+        min(max(map(cell_len, _joined(" ".join(cells)).split()), default=0), LONG_WORD)
         if column.startswith("~")
         else max(map(cell_len, cells))
         for column, cells in zip(columns, zip(*lines, strict=True), strict=True)
@@ -202,7 +230,7 @@ def _widths(
     least, lacking = [], []
     for place, keeps in enumerate(is_whole):
         cells = [row[place] for row in rows]
-        words = [word for cell in (head[place], *cells) for word in cell.split()]
+        words = [word for cell in (head[place], *cells) for word in _joined(cell).split()]
         least.append(max(map(cell_len, [*words, *(cells if keeps else [])]), default=0))
         lacking.append(max(map(cell_len, [head[place], *cells])) - least[-1])
     left = width - sum(least) - _GAP * len(least)

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from demonstration import Demonstration
-from typer.main import get_command
+from typer.main import get_group
 
 from pipelines.cli import app, main
 
@@ -175,7 +176,8 @@ def process(
 
 def headway(home: Path, *args: str, code: int = 0, **env: str) -> Done:
     """Run a command in this process, below the folder that its home is in."""
-    out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
+    printed, told = io.BytesIO(), io.BytesIO()
+    out, err = io.TextIOWrapper(printed), io.TextIOWrapper(told)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"HEADWAY_HOME": str(home), **env}.items():
             patch.setenv(name, value)
@@ -190,7 +192,7 @@ def headway(home: Path, *args: str, code: int = 0, **env: str) -> Done:
             ended = int(e.code or 0)
         out.flush()
         err.flush()
-    done = Done(*(stream.buffer.getvalue() for stream in (out, err)))  # type: ignore[attr-defined]
+    done = Done(printed.getvalue(), told.getvalue())
     assert ended == code, done.stderr.decode()
     return done
 
@@ -236,7 +238,7 @@ def test_help_names_every_command_and_no_other(empty: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_has_the_options_that_it_is_said_to_have(command: str) -> None:
-    found = get_command(app).commands[command]  # type: ignore[attr-defined]
+    found = get_group(app).commands[command]
     names = {
         name for parameter in found.params for name in (*parameter.opts, *parameter.secondary_opts)
     }
@@ -245,7 +247,7 @@ def test_a_command_has_the_options_that_it_is_said_to_have(command: str) -> None
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_and_each_of_its_options_say_what_they_are_for(command: str) -> None:
-    found = get_command(app).commands[command]  # type: ignore[attr-defined]
+    found = get_group(app).commands[command]
     assert found.help
     assert all(parameter.help for parameter in found.params)
 
@@ -422,6 +424,31 @@ def test_why_a_job_waits_now_and_who_else_does(home: Path) -> None:
     said = headway(home, "why", "16").stdout.decode()
     assert "number 1 of 1 in batch by age; to expect: unknown" in said
     assert "PartitionConfig" in headway(home, "why").stdout.decode()
+
+
+TABLES = (
+    *QUESTIONS,
+    ("why",),
+    ("budget",),
+    ("budget", "--scope", "job=three-weeks"),
+    ("capacity",),
+    ("plan-checkpoint", "--job", "three-weeks"),
+    ("plan-retention", "--job", "three-weeks", "--bytes", "1.4TB", "--run-hours", "720"),
+)
+
+
+@pytest.mark.parametrize("question", TABLES, ids=" ".join)
+def test_no_number_of_a_table_is_broken_at_80_columns(
+    demonstration: Demonstration, question: tuple[str, ...]
+) -> None:
+    number = re.compile(r"-?[\d,.]+ (?:%|µs|ms|s|min|m|h|d|GB|TB|GPU-h|GPU-hours|points)(?!\w)")
+    wide, narrow = (
+        headway(demonstration.home, *question, COLUMNS=columns).stdout.decode()
+        for columns in ("2000", "80")
+    )
+    assert number.search(wide)
+    assert Counter(number.findall(narrow)) == Counter(number.findall(wide))
+    assert all(len(line) <= 80 for line in narrow.splitlines())
 
 
 def test_the_contracts_as_json_and_as_a_table(home: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from demonstration import Demonstration
-from typer.main import get_command
+from typer.main import get_group
 
 from pipelines.cli import app
 
@@ -65,14 +65,14 @@ def test_every_example_prints_what_the_readme_shows(home: Path, tmp_path: Path) 
 
 
 def test_every_command_has_its_section() -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
+    commands = get_group(app).commands
     assert [name for name in commands if f"### headway {name}\n" not in TEXT] == []
 
 
 def test_every_option_that_the_readme_names_exists() -> None:
     known = {
         option
-        for command in get_command(app).commands.values()  # type: ignore[attr-defined]
+        for command in get_group(app).commands.values()
         for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     }

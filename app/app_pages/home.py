@@ -1,129 +1,19 @@
 """Budget and freeze: may it start now, what would it cost, when do we thaw?"""
 
-from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import streamlit as st
 
 from answers.moments import moment_us
-from app import address, format, frame, markup, windows_text
-from app.charts import budget, spark, spend
+from app import address, budget_text, format, frame, markup, windows_text
+from app.charts import budget, spend
 from app.frame import View
-from app.palette import SLO_LABELS, STANDING_BADGES, STATE_BADGES, THEMES, Badge, label
+from app.palette import THEMES, Badge, label
 from app.views import cluster, home
-from metrics.budget import PRESENT_BURN, State
-from metrics.conventions import HOUR_US
-from metrics.freeze import Standing
+from metrics.conventions import MINUTE_US
 from metrics.rulings import Kind, Ruling
 
 DRILL = ("category", "cause", "job", "node")
-
-
-def card_label(card: home.Card) -> str:
-    """Goodput 90 %; Restart under 10 min; Wait, interactive."""
-    if card.slo == "goodput":
-        return f"Goodput {format.percent(card.target, 0)}"
-    if card.slo == "time-to-restart":
-        return f"Restart under {format.duration(card.limit_us)}"
-    if card.slo == "queue-wait":
-        return f"Wait, {card.tier}"
-    return SLO_LABELS.get(card.slo, card.slo)
-
-
-def card_value(card: home.Card) -> str:
-    """What is left, or of a promise how many runs kept it."""
-    if not card.total:
-        return "Unknown"
-    if card.left is None:
-        return f"{card.bad} broken"
-    return f"{format.percent(card.left)} left"
-
-
-def shown_card(card: home.Card, seen: View) -> markup.Card:
-    """One objective at a look."""
-    label = card_label(card)
-    is_course = len(card.spark) > 1 and card.left is not None
-    picture = spark.image(card.spark, seen.theme, f"{label}, 30 days") if is_course else ""
-    return markup.Card(label, card_value(card), _told(card), picture, _badges(card, seen))
-
-
-def _told(card: home.Card) -> str:
-    if not card.total:
-        return "no data in 30 d"
-    if card.left is None:
-        return f"of {format.plural(card.total, 'large run')}"
-    rate = card.burn.get(PRESENT_BURN)
-    return "nothing in 1 d" if rate is None else f"burn {format.burn(rate)} over 1 d"
-
-
-def _badges(card: home.Card, seen: View) -> list[Badge]:
-    if seen.is_stale:
-        return [STATE_BADGES[State.UNKNOWN]]
-    badge = STATE_BADGES[card.state]
-    if card.left is None and card.state is State.EXHAUSTED:
-        badge = replace(badge, word="Promise broken")
-    return [badge, Badge("speed", "Over-cautious", "blue")][: 1 + card.is_over_cautious]
-
-
-def title_of(course: home.Course, seen: View) -> str:
-    """The answer."""
-    if seen.published.rulings.frozen_by_hand(seen.scope, seen.as_of_us):
-        return "Rollouts are frozen by hand"
-    if seen.is_stale:
-        return "Whether rollouts may start is unknown"
-    if course.standing is Standing.FROZEN:
-        return "Rollouts are frozen"
-    return "Rollouts may start" if course.standing is Standing.OPEN else "Rollouts: unknown"
-
-
-def why(course: home.Course, cards: list[home.Card], seen: View, said: str) -> str:
-    """The state, since when, and why, in one sentence."""
-    hand = seen.published.rulings.frozen_by_hand(seen.scope, seen.as_of_us)
-    if hand:
-        hand_said = format.plain(f"{hand.who} froze {hand.scope}: {hand.why}")
-        return f"{STANDING_BADGES[Standing.FROZEN].markdown} {hand_said}"
-    standing = Standing.UNKNOWN if seen.is_stale else course.standing
-    badge = STANDING_BADGES[standing]
-    since = ""
-    if course.since_us is not None and not seen.is_stale:
-        since = f" {format.duration((seen.as_of_us - course.since_us) // HOUR_US * HOUR_US)}"
-    state = replace(badge, word=badge.word + since).markdown
-    if seen.is_stale:
-        return f"{state} What was spent since is not known. An override lets one change pass."
-    if standing is not Standing.FROZEN:
-        return f"{state} {format.plain(said)}"
-    held = [card for card in cards if card.slo in course.holding and card.state is State.EXHAUSTED]
-    spent = "; ".join(_spent(card) for card in held) or "not yet back above the thaw level"
-    return f"{state} {spent}. {_thaws(held)}"
-
-
-def _spent(card: home.Card) -> str:
-    name = card_label(card)
-    if card.left is None:
-        return f"**{name}**: {format.plural(card.bad, 'run')} lost more than one interval"
-    over = format.amount(card.bad - card.allowed, card.unit)
-    what = {"time-to-restart": " restarts", "queue-wait": " jobs"}.get(card.slo, "")
-    return f"**{name}** is spent: {format.percent(card.left)} left ({over}{what} over)"
-
-
-def _thaws(held: list[home.Card]) -> str:
-    firm = [card for card in held if card.left is not None]
-    if not firm:
-        return ""
-    last = [card.thaw_us for card in firm]
-    if any(us is None for us in last):
-        return "It does not thaw within 30 days, even if nothing more is lost."
-    present = [card.thaw_present_us for card in firm]
-    at = format.moment(max(us for us in last if us is not None))
-    then = (
-        "not within 30 days"
-        if any(us is None for us in present)
-        else format.moment(max(us for us in present if us is not None))
-    )
-    if at == then:
-        return f"Thaws **{at}** if nothing more is lost, and at the burn of the last day too."
-    return f"Thaws **{at}** if nothing more is lost, **{then}** at the burn of the last day."
 
 
 def permits(seen: View) -> None:
@@ -152,40 +42,23 @@ def permits(seen: View) -> None:
 
 def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
     """The 30 days that were and the 14 to come, of the objective that is chosen."""
-    keys = [card.key for card in cards if card.left is not None]
-    if not keys:
+    named = {card.key: budget_text.name_of(card) for card in cards if card.left is not None}
+    if not named:
         st.caption("No budget has data in these 30 days.")
         return
-    by_key = {card.key: card for card in cards}
-    chosen = st.pills(
+    key = st.pills(
         "Objective",
-        keys,
-        default=keys[0],
-        format_func=lambda key: card_label(by_key[key]),
+        list(named),
+        default=next(iter(named)),
+        format_func=named.__getitem__,
         label_visibility="collapsed",
         required=True,
         key="line",
     )
-    key = chosen or keys[0]
     found = seen.published.ask(home.line, seen.scope, seen.shown_us, key)
-    marks = _marks(seen, found.left[0][0] if found.left else seen.shown_us)
-    unknown = list(course.unknown)
-    if seen.is_stale:
-        before = [span for span in unknown if span[1] <= seen.through_us]
-        unknown = [*before, (seen.through_us, seen.as_of_us)]
-    line = budget.Line(
-        found.left,
-        course.frozen,
-        unknown,
-        marks,
-        () if seen.is_stale else found.nothing_lost,
-        () if seen.is_stale else found.present_burn,
-        () if seen.is_stale else found.band,
-        float(seen.published.policy.thaw_remaining),
-        seen.as_of_us,
-        f"Budget left of {card_label(by_key[key])}, {frame.scope_label(str(seen.scope))}",
-    )
-    frame.show(budget.drawing(line, seen.theme), key="budget-line")
+    title = f"Budget left of {named[key]}, {frame.scope_label(str(seen.scope))}"
+    drawn = budget.drawing(_line(seen, found, course, title), seen.theme)
+    frame.show(drawn, key="budget-line")
     st.caption(
         "Shaded: frozen, by whichever objective. ▲ change let through ✕ held by the gate"
         " ◆ override. Dotted: nothing more is lost; dashed: at the burn of the last day; band: at"
@@ -197,6 +70,26 @@ def show_line(seen: View, cards: list[home.Card], course: home.Course) -> None:
             for us, share in found.left[::-6]
         ],
         "Numbers: budget left",
+    )
+
+
+def _line(seen: View, found: home.Line, course: home.Course, title: str) -> budget.Line:
+    """What is drawn: of stale data no forecast, and what was since is unknown."""
+    unknown = list(course.unknown)
+    if seen.is_stale:
+        before = [span for span in unknown if span[1] <= seen.through_us]
+        unknown = [*before, (seen.through_us, seen.as_of_us)]
+    return budget.Line(
+        found.left,
+        course.frozen,
+        unknown,
+        _marks(seen, found.left[0][0] if found.left else seen.shown_us),
+        () if seen.is_stale else found.nothing_lost,
+        () if seen.is_stale else found.present_burn,
+        () if seen.is_stale else found.band,
+        float(seen.published.policy.thaw_remaining),
+        seen.as_of_us,
+        title,
     )
 
 
@@ -282,23 +175,7 @@ def _bars(seen: View, by: str, only: tuple[tuple[str, str], ...], chosen: str | 
             address.put(**{by: None if address.get(by) == name else name})
 
     frame.show(spend.drawing(spent, seen.theme, title), key=f"spent-{by}-{only}", on_pick=pick)
-    frame.numbers(
-        [
-            {
-                by.capitalize(): s.label,
-                "Lost": format.amount(s.amount, spent.unit),
-                "Of budget": format.percent(Fraction(s.amount, found.allowed))
-                if found.allowed
-                else format.UNKNOWN,
-                "Work done again": format.amount(s.again, spent.unit),
-                "30 days before": format.UNKNOWN
-                if s.before is None
-                else format.amount(s.before, spent.unit),
-            }
-            for s in spenders
-        ],
-        f"Numbers: by {by}",
-    )
+    frame.numbers(budget_text.spent(by.capitalize(), spent), f"Numbers: by {by}")
 
 
 def show_counts(seen: View, cards: list[home.Card]) -> None:
@@ -313,11 +190,11 @@ def show_counts(seen: View, cards: list[home.Card]) -> None:
             for name, amount, _, before in found.rows
         ]
         whole, of = (found.allowed, "of budget") if found.allowed else (card.bad, "of all")
-        said = f"{card_label(card)}: {format.count(card.bad)} missed, by {by}"
+        said = f"{budget_text.name_of(card)}: {format.count(card.bad)} missed, by {by}"
         with frame.behind(said) as is_open:
             if is_open:
                 spent = spend.Spent(spenders, "count", whole, of)
-                title = f"What spent {card_label(card)}, by {by}"
+                title = f"What spent {budget_text.name_of(card)}, by {by}"
                 frame.show(spend.drawing(spent, seen.theme, title), key=f"counts-{card.key}")
 
 
@@ -336,21 +213,16 @@ def show_preview(seen: View) -> None:
     if not nodes:
         st.caption("Choose the nodes that it takes.")
         return
-    asked = (change, tuple(nodes), minutes * format.MINUTE_US, seen.shown_us)
-    found = seen.published.ask(home.preview, *asked)
-    goodput = next((row for row in found["budgets"] if row["slo"] == "goodput"), None)
-    lost = goodput["remaining"] - goodput["remaining_after"] if goodput else 0
-    verdict = "**It alone would freeze rollouts.**" if found["would_freeze"] else ""
-    left = (
-        f" The fleet’s goodput budget would go from {format.gpu_hours(goodput['remaining'])} to"
-        f" {format.gpu_hours(goodput['remaining_after'])}."
-        if goodput
-        else ""
+    asked = (change, tuple(nodes), minutes * MINUTE_US, seen.shown_us)
+    _show_cost(seen, seen.published.ask(home.preview, *asked))
+    frame.shell(
+        "preview", "--change", change, "--nodes", ",".join(nodes), "--minutes", str(minutes)
     )
-    st.markdown(
-        f"It would stop {format.plural(len(found['jobs']), 'job')} and cost"
-        f" **{format.gpu_hours(lost)}** of budget.{left} {verdict}"
-    )
+
+
+def _show_cost(seen: View, found: dict[str, Any]) -> None:
+    """What a change would cost: of the budget, of each job, and when it would cost least."""
+    st.markdown(budget_text.cost(found))
     frame.table(
         [
             {
@@ -367,9 +239,6 @@ def show_preview(seen: View) -> None:
     hours = [moment_us(row["hour"]) for row in found["cheapest_hours"][:3]]
     if hours:
         st.markdown("Cheapest hours: " + ", ".join(format.moment(us, seen.zone) for us in hours))
-    frame.shell(
-        "preview", "--change", change, "--nodes", ",".join(nodes), "--minutes", str(minutes)
-    )
 
 
 def show_windows(seen: View) -> None:
@@ -423,9 +292,9 @@ def page() -> None:
     said = str(answer["explanation"])
     frame.head(
         seen,
-        title_of(course, seen),
-        why(course, cards, seen, said),
-        at_a_look=markup.cards(shown_card(card, seen) for card in cards),
+        budget_text.title(course, seen),
+        budget_text.why(course, cards, seen, said),
+        at_a_look=markup.cards(budget_text.shown(card, seen) for card in cards),
     )
     st.header("May it start now?", anchor=False)
     permits(seen)

@@ -62,6 +62,7 @@ def drawing(
                 | _point(at_s, share)
                 | {"said": said, "foot": (12 + 18 * place) / HEIGHT}
                 | {"named": f"{curve.label}: {said}" if len(curves) > 1 else said}
+                | {"short": said.replace("within", "in")}
             )
         quantiles += [
             style
@@ -198,7 +199,7 @@ def _layers(theme: Theme) -> list[alt.Chart]:
         limits.mark_text(
             align=alt.ExprRef(f"{is_late} ? 'right' : 'left'"),
             dx=alt.ExprRef(f"{is_late} ? -8 : 8"),
-            text=base.narrow("datum.said", "datum.named"),
+            text=base.narrow("datum.short", "datum.named"),
             fontWeight="bold",
             **halo,
         ).encode(x=x, y=_y("foot"), **({} if halo else {"color": base.color_of()}))

@@ -9,7 +9,8 @@ import altair as alt
 
 from app import format
 from app.charts import base
-from app.palette import PHASE_LABELS, PHASES, THEMES
+from app.palette import PHASE_LABELS, PHASES, THEMES, Theme
+from metrics.conventions import MINUTE_US
 
 LEFT, RIGHT = 208, 116
 
@@ -81,8 +82,8 @@ def _bar(row: int, from_us: int, to_us: int, phase: str, us: int, color: str) ->
     return {
         "row": row,
         "end": row + 1,
-        "x0": from_us / format.MINUTE_US,
-        "x1": to_us / format.MINUTE_US,
+        "x0": from_us / MINUTE_US,
+        "x1": to_us / MINUTE_US,
         "color": color,
         "phase": PHASE_LABELS[phase],
         "exact": format.duration(us),
@@ -114,7 +115,7 @@ def _drawn(
         {"n": place, "color": look.phases[phase], "text": PHASE_LABELS[phase]}
         for place, phase in enumerate(PHASES)
     ]
-    limit = limit_us / format.MINUTE_US
+    limit = limit_us / MINUTE_US
     over = sum(label["bold"] for label in labels)
     said = f"; {over} over the limit" if legend else ""
     return base.Drawing(
@@ -133,8 +134,8 @@ def _drawn(
         f"{title}: {format.plural(len(labels), 'row')}{said}.",
         {
             "rows": rows,
-            "low": -before_us / format.MINUTE_US,
-            "high": after_us / format.MINUTE_US,
+            "low": -before_us / MINUTE_US,
+            "high": after_us / MINUTE_US,
         },
     )
 
@@ -143,6 +144,21 @@ def _drawn(
 def template(name: str) -> base.Spec:
     """The chart of a theme without data, built once."""
     theme = THEMES[name]
+    value_x = alt.ExprRef("width")
+    return base.build(
+        theme,
+        [
+            _bars(theme),
+            *_edges(theme),
+            *_notes(theme),
+            *base.row_text("labels", "label", 2, "left", theme, on_lines=True, room=LEFT - 8),
+            *base.row_text("labels", "value", value_x, "right", theme),
+        ],
+        {"rows": 1, "low": -1, "high": 10},
+    )
+
+
+def _bars(theme: Theme) -> alt.Chart:
     x = alt.X(
         "x0",
         type="quantitative",
@@ -155,7 +171,7 @@ def template(name: str) -> base.Spec:
             zero=False,
         ),
     )
-    bars = (
+    found: alt.Chart = (
         base.data("bars")
         .mark_rect(stroke=theme.background, strokeWidth=0.7, **base.bar_offsets(16))
         .encode(
@@ -167,16 +183,24 @@ def template(name: str) -> base.Spec:
             tooltip=base.tip("phase|Phase", "exact|For"),
         )
     )
-    edge_x = alt.X("x", type="quantitative")
+    return found
+
+
+_AT = alt.X("x", type="quantitative")
+_SAID = alt.Text("text", type="nominal")
+
+
+def _edges(theme: Theme) -> list[alt.Chart]:
+    """Lines at the detection and at the limit, each with its name above it."""
     edges = base.data("edges")
     rules = [
         edges.transform_filter(f"datum.dash == {dash}")
         .mark_rule(color=theme.ink, strokeDash=dashes)
-        .encode(x=edge_x, y=alt.value(22), y2=alt.value("height"))
+        .encode(x=_AT, y=alt.value(22), y2=alt.value("height"))
         for dash, dashes in ((0, [1, 0]), (1, [4, 3]))
     ]
     sides: tuple[tuple[int, base.Align, int], ...] = ((0, "right", 2), (1, "left", -2))
-    edge_text = [
+    names = [
         edges.transform_filter(f"datum.dash == {dash}")
         .mark_text(
             baseline="top",
@@ -185,25 +209,16 @@ def template(name: str) -> base.Spec:
             color=theme.ink2,
             fontSize=12 if dash else base.narrow(0, 12),
         )
-        .encode(x=edge_x, y=alt.value(4), text=alt.Text("text", type="nominal"))
+        .encode(x=_AT, y=alt.value(4), text=_SAID)
         for dash, align, dx in sides
     ]
-    notes = [
+    return [*rules, *names]
+
+
+def _notes(theme: Theme) -> list[alt.Chart]:
+    return [
         base.data("notes")
         .mark_text(align="left", dx=6, yOffset=base.narrow(25, base.ROW // 2), **halo)
-        .encode(x=edge_x, y=base.row_y(), text=alt.Text("text", type="nominal"))
+        .encode(x=_AT, y=base.row_y(), text=_SAID)
         for halo in base.halos(theme)
     ]
-    value_x = alt.ExprRef("width")
-    return base.build(
-        theme,
-        [
-            bars,
-            *rules,
-            *edge_text,
-            *notes,
-            *base.row_text("labels", "label", 2, "left", theme, on_lines=True, room=LEFT - 8),
-            *base.row_text("labels", "value", value_x, "right", theme),
-        ],
-        {"rows": 1, "low": -1, "high": 10},
-    )

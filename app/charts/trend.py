@@ -1,4 +1,4 @@
-"""A number by week for a few groups: dots on lines, the last one named, and a limit."""
+"""A number by week for a few groups: dots on lines, named beside the last ones, and a limit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,12 @@ import altair as alt
 
 from app import format
 from app.charts import base
-from app.palette import THEMES
+from app.palette import THEMES, Theme
 
 HEIGHT = 200
-TEXT_PX = 15  # from a dot to the middle of its text, and from one text to the next
+TEXT_PX = 15  # from the middle of one text to the next
+RIGHT = 112
+"""The room beside the lines, in pixels, where the last numbers and the limit are named."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,15 @@ def drawing(series: Sequence[Series], limit_us: int | None, theme: str, title: s
         if us is not None
     ]
     top = 1.2 * longest / unit_us
-    lasts = _apart([last for s in series if (last := _last(rows, s.label))], top)
+    lasts = [last for s in series if (last := _last(rows, s.label))]
     limits = []
     if limit_us:
-        limits = [{"value": limit_us / unit_us, "text": f"limit {format.duration(limit_us)}"}]
+        limits = [{"value": limit_us / unit_us, "color": look.ink2, "bold": 0}]
+        limits[0]["text"] = f"limit {format.duration(limit_us)}"
     ends = "; ".join(f"{r['series']} now {r['said']}" for r in lasts)
     return base.Drawing(
         template(theme),
-        {"points": rows, "lasts": lasts, "limits": limits},
+        {"points": rows, "names": _apart([*lasts, *limits], top), "limits": limits},
         HEIGHT,
         f"{title}, by week: {ends or 'nothing known'}.",
         {"top": top, "unit": unit, "weeks": sorted({r["at"] for r in rows})},
@@ -58,18 +61,21 @@ def drawing(series: Sequence[Series], limit_us: int | None, theme: str, title: s
 
 
 def _last(rows: Sequence[dict[str, Any]], label: str) -> dict[str, Any] | None:
+    """The last point of a series as it is named."""
     own = [row for row in rows if row["series"] == label]
-    return max(own, key=lambda row: row["at"], default=None)
+    last = max(own, key=lambda row: row["at"], default=None)
+    return last and last | {"text": f"{label} {last['said']}", "bold": 1}
 
 
-def _apart(lasts: list[dict[str, Any]], top: float) -> list[dict[str, Any]]:
-    """The texts over the last dots, a line of text apart where the dots lie closer."""
-    px, free = top / HEIGHT, 0.0
+def _apart(names: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
+    """The names beside what they name, a line of text apart where that lies closer."""
+    free = 0.0
     found = []
-    for row in sorted(lasts, key=lambda row: row["value"]):
-        place = max(row["value"] + TEXT_PX * px, free)
-        found.append(row | {"place": place, "both": f"{row['series']} {row['said']}"})
-        free = place + TEXT_PX * px
+    for row in sorted(names, key=lambda row: row["value"]):
+        place = max(row["value"], free)
+        kept = {key: row[key] for key in ("value", "text", "color", "bold")}
+        found.append(kept | {"place": place})
+        free = place + TEXT_PX * top / HEIGHT
     return found
 
 
@@ -77,50 +83,62 @@ def _apart(lasts: list[dict[str, Any]], top: float) -> list[dict[str, Any]]:
 def template(name: str) -> base.Spec:
     """The chart of a theme without data, built once."""
     theme = THEMES[name]
-    x = alt.X(
+    return base.build(
+        theme, [_limit(theme), *_lines(), *_names()], {"top": 1, "unit": "min", "weeks": []}
+    )
+
+
+def _x() -> alt.X:
+    return alt.X(
         "at",
         type="temporal",
         axis=alt.Axis(format="%-d %b", values=alt.ExprRef("weeks"), grid=False, title=None,
-                      labelOverlap=True),
-        scale=alt.Scale(type="utc", nice=False),
+                      labelOverlap=True, labelSeparation=6),
+        scale=alt.Scale(type="utc", nice=False, range=[0, alt.ExprRef(f"width - {RIGHT}")]),
     )  # fmt: skip
-    y = alt.Y(
-        "value",
+
+
+def _y(field: str) -> alt.Y:
+    return alt.Y(
+        field,
         type="quantitative",
         title=None,
         axis=alt.Axis(tickCount=4, domain=False, ticks=False, labelExpr="datum.label + ' ' + unit"),
         scale=alt.Scale(domain=[0, alt.ExprRef("top")], nice=False),
     )
-    points = base.data("points")
-    detail = alt.Detail("series", type="nominal")
-    limits = base.data("limits")
-    return base.build(
-        theme,
-        [
-            limits.mark_rule(color=theme.ink2, strokeDash=[4, 3]).encode(y=y),
-            limits.mark_text(align="left", dx=4, dy=-7, color=theme.ink2).encode(
-                x=alt.value(0), y=y, text=alt.Text("text", type="nominal")
-            ),
-            points.mark_line(strokeWidth=1.8).encode(
-                x=x, y=y, color=base.color_of(), detail=detail
-            ),
-            points.mark_point(filled=True, size=50, opacity=1).encode(
-                x=x,
-                y=y,
-                color=base.color_of(),
-                tooltip=base.tip("series|Of", "when|In", "said|Value"),
-            ),
-            *(
-                base.data("lasts")
-                .mark_text(align="right", fontWeight="bold", **halo)
-                .encode(
-                    x=x,
-                    y=alt.Y("place", type="quantitative"),
-                    text=alt.Text("both", type="nominal"),
-                    **({} if halo else {"color": base.color_of()}),
-                )
-                for halo in base.halos(theme)
-            ),
-        ],
-        {"top": 1, "unit": "min", "weeks": []},
+
+
+def _limit(theme: Theme) -> alt.Chart:
+    limit: alt.Chart = (
+        base.data("limits")
+        .mark_rule(color=theme.ink2, strokeDash=[4, 3])
+        .encode(x=alt.value(0), x2=alt.value(alt.ExprRef(f"width - {RIGHT}")), y=_y("value"))
     )
+    return limit
+
+
+def _lines() -> list[alt.Chart]:
+    points = base.data("points")
+    place = {"x": _x(), "y": _y("value"), "color": base.color_of()}
+    tips = base.tip("series|Of", "when|In", "said|Value")
+    return [
+        points.mark_line(strokeWidth=1.8).encode(
+            **place, detail=alt.Detail("series", type="nominal")
+        ),
+        points.mark_point(filled=True, size=50, opacity=1).encode(**place, tooltip=tips),
+    ]
+
+
+def _names() -> list[alt.Chart]:
+    return [
+        base.data("names")
+        .transform_filter(f"datum.bold == {bold}")
+        .mark_text(align="left", baseline="middle", fontWeight="bold" if bold else "normal")
+        .encode(
+            x=alt.value(alt.ExprRef(f"width - {RIGHT} + 10")),
+            y=_y("place"),
+            text=alt.Text("text", type="nominal"),
+            color=base.color_of(),
+        )
+        for bold in (0, 1)
+    ]

@@ -210,7 +210,30 @@ class _Rows:
 def template(name: str) -> base.Spec:
     """The chart of a theme without data, built once."""
     theme = THEMES[name]
-    x, offsets = base.share_x("x0", LEFT, RIGHT), base.bar_offsets()
+    value_x, share_x = alt.ExprRef("width - 62"), alt.ExprRef("width")
+    return base.build(
+        theme,
+        [
+            *_ground(theme),
+            *_bars(theme),
+            *_marks(theme),
+            _notes(),
+            *base.row_text("labels", "label", 2, "left", theme),
+            *base.row_text("labels", "value", value_x, "right", theme, on_lines=True),
+            *base.row_text(
+                "labels", "share", share_x, "right", theme, color=theme.ink2, on_lines=True
+            ),
+        ],
+        {"rows": 1},
+    )
+
+
+_AT = base.share_x("x", LEFT, RIGHT)
+_SAID = alt.Text("text", type="nominal")
+
+
+def _ground(theme: Theme) -> list[alt.Chart]:
+    """What lies under the bars: tinted rows, rows to click, lines from one bar to the next."""
     bands = (
         base.data("bands")
         .mark_rect(color=theme.surface)
@@ -219,14 +242,18 @@ def template(name: str) -> base.Spec:
     links = (
         base.data("links")
         .mark_rule(color=theme.rule, yOffset=base.narrow(30, 25), y2Offset=base.narrow(9, 0))
-        .encode(x=base.share_x("x", LEFT, RIGHT), y=base.row_y(), y2="end")
+        .encode(x=_AT, y=base.row_y(), y2="end")
     )
-    bars = [
+    return [bands, base.hits("hits"), links]
+
+
+def _bars(theme: Theme) -> list[alt.Chart]:
+    return [
         base.data("bars")
         .transform_filter(f"datum.kind == '{kind}'")
-        .mark_rect(fillOpacity=opacity, strokeWidth=1.2, cursor="pointer", **offsets)
+        .mark_rect(fillOpacity=opacity, strokeWidth=1.2, cursor="pointer", **base.bar_offsets())
         .encode(
-            x=x,
+            x=base.share_x("x0", LEFT, RIGHT),
             x2="x1",
             y=base.row_y(),
             y2="end",
@@ -236,8 +263,12 @@ def template(name: str) -> base.Spec:
         )
         for kind, opacity in (("solid", 1), ("hollow", theme.hollow))
     ]
+
+
+def _marks(theme: Theme) -> list[alt.Chart]:
+    """The target in the strip, and the allowance in the lost part, each with its name."""
     marks = base.data("marks")
-    mark_x = base.share_x("x", LEFT, RIGHT)
+    target, allowance = (marks.transform_filter(f"datum.row {where} 0") for where in ("==", ">"))
     ticks = [
         marks.mark_tick(
             orient="vertical",
@@ -245,55 +276,29 @@ def template(name: str) -> base.Spec:
             thickness=thickness,
             size=base.narrow(18, 24),
             yOffset=base.narrow(26, 16),
-        ).encode(x=mark_x, y=base.row_y())
+        ).encode(x=_AT, y=base.row_y())
         for color, thickness in ((theme.background, 6), (theme.ink, 2.5))
     ]
-    dashes = (
-        marks.transform_filter("datum.row > 0")
-        .mark_rule(color=theme.ink, strokeDash=[4, 3], y2Offset=base.narrow(30, 30))
-        .encode(x=mark_x, y=base.row_y("from"), y2="row")
+    dashes = allowance.mark_rule(color=theme.ink, strokeDash=[4, 3], y2Offset=30).encode(
+        x=_AT, y=base.row_y("from"), y2="row"
     )
-    target = (
-        marks.transform_filter("datum.row == 0")
-        .mark_text(align="right", dx=4, color=theme.ink2, yOffset=base.narrow(44, 44))
-        .encode(x=mark_x, y=base.row_y(), text=alt.Text("text", type="nominal"))
+    aim = target.mark_text(align="right", dx=4, color=theme.ink2, yOffset=44).encode(
+        x=_AT, y=base.row_y(), text=_SAID
     )
-    over = (
-        marks.transform_filter("datum.row > 0")
-        .mark_text(
-            align=alt.ExprRef("datum.x > 0.5 ? 'right' : 'left'"),
-            dx=alt.ExprRef("datum.x > 0.5 ? -6 : 6"),
-            color=theme.on_bar,
-            fontSize=base.narrow(0, 12),
-            yOffset=base.narrow(24, 16),
-        )
-        .encode(x=mark_x, y=base.row_y(), text=alt.Text("text", type="nominal"))
-    )
-    notes = (
+    over = allowance.mark_text(
+        align=alt.ExprRef("datum.x > 0.5 ? 'right' : 'left'"),
+        dx=alt.ExprRef("datum.x > 0.5 ? -6 : 6"),
+        color=theme.on_bar,
+        fontSize=base.narrow(0, 12),
+        yOffset=base.narrow(24, 16),
+    ).encode(x=_AT, y=base.row_y(), text=_SAID)
+    return [dashes, *ticks, aim, over]
+
+
+def _notes() -> alt.Chart:
+    found: alt.Chart = (
         base.data("notes")
         .mark_text(align="left", dx=6, yOffset=base.narrow(24, 16), baseline="middle")
-        .encode(
-            x=mark_x, y=base.row_y(), text=alt.Text("text", type="nominal"), color=base.color_of()
-        )
+        .encode(x=_AT, y=base.row_y(), text=_SAID, color=base.color_of())
     )
-    value_x, share_x = alt.ExprRef("width - 62"), alt.ExprRef("width")
-    return base.build(
-        theme,
-        [
-            bands,
-            base.hits("hits"),
-            links,
-            *bars,
-            dashes,
-            *ticks,
-            target,
-            over,
-            notes,
-            *base.row_text("labels", "label", 2, "left", theme),
-            *base.row_text("labels", "value", value_x, "right", theme, on_lines=True),
-            *base.row_text(
-                "labels", "share", share_x, "right", theme, color=theme.ink2, on_lines=True
-            ),
-        ],
-        {"rows": 1},
-    )
+    return found

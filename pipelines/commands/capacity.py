@@ -1,5 +1,8 @@
 """The commands on what GPUs are installed: what they did and cost, and who was to have them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -7,7 +10,7 @@ import typer
 from answers import capacity as ledger
 from answers import shares as fair
 from answers.home import Home
-from answers.mart import open_mart
+from answers.mart import Mart, open_mart
 from metrics.scope import Scope
 from pipelines import show
 from pipelines.commands import capacity_tables, tables
@@ -51,9 +54,7 @@ def capacity(
     how: FormatOption = Format.TABLE,
 ) -> None:
     """What every installed GPU did, hour by hour, and what it cost: useful, lost, kept, idle."""
-    site = Home.at(home)
-    with open_mart(site) as mart:
-        over = ledger.span(mart, moment_us(as_of), _length(hours, days))
+    with _asked(home, as_of, hours, days) as (site, mart, over):
         cluster = ledger.cluster_of(mart, Scope.parse(scope))
         rows = ledger.rows(mart, over, cluster)
         if how is not Format.TABLE:
@@ -73,9 +74,7 @@ def shares(
     how: FormatOption = Format.TABLE,
 ) -> None:
     """Fair share by tenant: GPU-hours guaranteed by the policy, used, lent and borrowed."""
-    site = Home.at(home)
-    with open_mart(site) as mart:
-        over = ledger.span(mart, moment_us(as_of), _length(hours, days))
+    with _asked(home, as_of, hours, days) as (site, mart, over):
         rows = fair.rows(mart, site.policy(), over)
         if how is not Format.TABLE:
             show.print_data(rows, _SHARES, how)
@@ -84,8 +83,12 @@ def shares(
         tables.print_as_of(mart.meta())
 
 
-def _length(hours: int | None, days: int | None) -> int | None:
-    """The hours that two options ask for together."""
-    if hours is None and days is None:
-        return None
-    return (hours or 0) + (days or 0) * DAY_H
+@contextmanager
+def _asked(
+    home: Path | None, as_of: str | None, hours: int | None, days: int | None
+) -> Iterator[tuple[Home, Mart, ledger.Span]]:
+    """The site, its mart, and the hours that the options ask for together."""
+    site = Home.at(home)
+    length_h = None if hours is None and days is None else (hours or 0) + (days or 0) * DAY_H
+    with open_mart(site) as mart:
+        yield site, mart, ledger.span(mart, moment_us(as_of), length_h)

@@ -29,6 +29,7 @@ from pipelines.commands.options import (
     FormatOption,
     HomeOption,
     ScopeOption,
+    TableOrJsonOption,
     WhoOption,
     WhyOption,
     moment_us,
@@ -74,9 +75,7 @@ def preview(
         str | None, typer.Option("--at", help="When (RFC 3339 with an offset). Default: now.")
     ] = None,
     home: HomeOption = None,
-    how: Annotated[
-        Format, typer.Option("--format", help="table for people, json for programs.")
-    ] = Format.TABLE,
+    how: TableOrJsonOption = Format.TABLE,
 ) -> None:
     """What a change of some nodes would cost: jobs, budgets, whether it freezes, cheaper hours."""
     site = Home.at(home)
@@ -181,9 +180,7 @@ def gate_(
     scope: ScopeOption = "fleet",
     as_of: AsOfOption = None,
     home: HomeOption = None,
-    how: Annotated[
-        Format, typer.Option("--format", help="table for people, json for programs.")
-    ] = Format.TABLE,
+    how: TableOrJsonOption = Format.TABLE,
 ) -> None:
     """May a change start now? Exit code 0 allow, 1 deny, 2 a wrong question, 3 unknown."""
     site = Home.at(home)

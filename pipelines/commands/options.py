@@ -15,6 +15,9 @@ HomeOption = Annotated[
     typer.Option("--home", help="The site's directory. Default: HEADWAY_HOME, else .headway here."),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
+TableOrJsonOption = Annotated[
+    Format, typer.Option("--format", help="table for people, json for programs.")
+]
 JobOption = Annotated[str | None, typer.Option("--job", help="Only this job.")]
 ScopeOption = Annotated[
     str, typer.Option("--scope", help="fleet, cluster=NAME, tier=NAME, tenant=NAME or job=NAME.")

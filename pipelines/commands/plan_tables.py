@@ -3,7 +3,6 @@
 from typing import Any
 
 from rich.padding import Padding
-from rich.text import Text
 
 from answers.planning.words import dollars
 from answers.wording import percent, size, span
@@ -32,7 +31,7 @@ def _print_list(title: str, lines: list[str]) -> None:
     out = console()
     out.print(title, style="bold")
     for line in lines:
-        out.print(Padding(Text(f"· {line}"), (0, 0, 0, 1)))
+        out.print(Padding(out.render_str(f"· {line}", markup=False), (0, 0, 0, 1)))
 
 
 def _print_intervals(answer: Answer) -> None:

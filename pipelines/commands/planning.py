@@ -17,7 +17,7 @@ from metrics.errors import UsageError
 from metrics.rulings import Rulings
 from pipelines import show
 from pipelines.commands import plan_tables
-from pipelines.commands.options import HomeOption, size
+from pipelines.commands.options import HomeOption, TableOrJsonOption, size
 from pipelines.show import Format
 
 MINUTE_S = 60
@@ -31,8 +31,70 @@ MeasuredJobOption = Annotated[
 BytesOption = Annotated[
     str | None, typer.Option("--bytes", help="Size of a checkpoint, like 1.4TB.")
 ]
-PlanFormat = Annotated[
-    Format, typer.Option("--format", help="table for people, json for programs.")
+
+SaveOption = Annotated[
+    float | None, typer.Option("--save-seconds", help="What a save takes, with one writer.")
+]
+MtbfOption = Annotated[
+    float | None, typer.Option("--mtbf-hours", help="Mean time between failures of the job.")
+]
+RestartOption = Annotated[
+    float | None,
+    typer.Option("--restart-minutes", help="From a failure to the next completed step."),
+]
+StepOption = Annotated[float | None, typer.Option("--step-seconds", help="Length of a step.")]
+WritersOption = Annotated[
+    int, typer.Option("--writers", min=1, help="Writers that share a save evenly.")
+]
+BlockingOption = Annotated[
+    float | None,
+    typer.Option(
+        "--blocking-fraction",
+        help="Share of a save that blocks the loop (asynchronous: only the snapshot).",
+    ),
+]
+BandwidthOption = Annotated[
+    str | None,
+    typer.Option("--bandwidth", help="What the file system takes, like 100GB (a second)."),
+]
+JobsOption = Annotated[
+    int, typer.Option("--jobs", min=1, help="Jobs that save alike on that file system.")
+]
+PriceOption = Annotated[float | None, typer.Option("--price", help="Of a GPU-hour on demand.")]
+SpotPriceOption = Annotated[
+    float | None, typer.Option("--spot-price", help="Of a GPU-hour on spot capacity.")
+]
+SpotMtbfOption = Annotated[
+    float | None,
+    typer.Option("--spot-mtbf-minutes", help="Mean time between preemptions on spot."),
+]
+WarningOption = Annotated[
+    float | None,
+    typer.Option("--warning-seconds", help="How long before a preemption it is announced."),
+]
+GpusOption = Annotated[int | None, typer.Option("--gpus", min=1, help="GPUs of the job.")]
+UsefulOption = Annotated[
+    float | None, typer.Option("--useful-hours", help="Hours of useful steps that it needs.")
+]
+
+IntervalOption = Annotated[
+    float | None, typer.Option("--interval-seconds", help="Time between checkpoints.")
+]
+RunOption = Annotated[float | None, typer.Option("--run-hours", help="How long the run lasts.")]
+NewestOption = Annotated[
+    int | None, typer.Option("--newest", min=1, max=10_000, help="How many of the newest.")
+]
+HourlyOption = Annotated[
+    int | None,
+    typer.Option("--hourly", min=0, max=10_000, help="Of how many hours the newest of each."),
+]
+DailyOption = Annotated[
+    int | None,
+    typer.Option("--daily", min=0, max=10_000, help="Of how many days the newest of each."),
+]
+MilestoneOption = Annotated[
+    int | None,
+    typer.Option("--milestone-hours", min=1, help="One of so many hours stays for good."),
 ]
 
 
@@ -44,74 +106,42 @@ def add_to(app: typer.Typer) -> None:
 
 def plan_checkpoint(
     job: MeasuredJobOption = None,
-    save_seconds: Annotated[
-        float | None, typer.Option("--save-seconds", help="What a save takes, with one writer.")
-    ] = None,
-    mtbf_hours: Annotated[
-        float | None, typer.Option("--mtbf-hours", help="Mean time between failures of the job.")
-    ] = None,
-    restart_minutes: Annotated[
-        float | None,
-        typer.Option("--restart-minutes", help="From a failure to the next completed step."),
-    ] = None,
-    step_seconds: Annotated[
-        float | None, typer.Option("--step-seconds", help="Length of a step.")
-    ] = None,
-    writers: Annotated[
-        int, typer.Option("--writers", min=1, help="Writers that share a save evenly.")
-    ] = 1,
-    blocking_fraction: Annotated[
-        float | None,
-        typer.Option(
-            "--blocking-fraction",
-            help="Share of a save that blocks the loop (asynchronous: only the snapshot).",
-        ),
-    ] = None,
+    save_seconds: SaveOption = None,
+    mtbf_hours: MtbfOption = None,
+    restart_minutes: RestartOption = None,
+    step_seconds: StepOption = None,
+    writers: WritersOption = 1,
+    blocking_fraction: BlockingOption = None,
     bytes_: BytesOption = None,
-    bandwidth: Annotated[
-        str | None,
-        typer.Option("--bandwidth", help="What the file system takes, like 100GB (a second)."),
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", min=1, help="Jobs that save alike on that file system.")
-    ] = 1,
-    price: Annotated[float | None, typer.Option("--price", help="Of a GPU-hour on demand.")] = None,
-    spot_price: Annotated[
-        float | None, typer.Option("--spot-price", help="Of a GPU-hour on spot capacity.")
-    ] = None,
-    spot_mtbf_minutes: Annotated[
-        float | None,
-        typer.Option("--spot-mtbf-minutes", help="Mean time between preemptions on spot."),
-    ] = None,
-    warning_seconds: Annotated[
-        float | None,
-        typer.Option("--warning-seconds", help="How long before a preemption it is announced."),
-    ] = None,
-    gpus: Annotated[int | None, typer.Option("--gpus", min=1, help="GPUs of the job.")] = None,
-    useful_hours: Annotated[
-        float | None, typer.Option("--useful-hours", help="Hours of useful steps that it needs.")
-    ] = None,
+    bandwidth: BandwidthOption = None,
+    jobs: JobsOption = 1,
+    price: PriceOption = None,
+    spot_price: SpotPriceOption = None,
+    spot_mtbf_minutes: SpotMtbfOption = None,
+    warning_seconds: WarningOption = None,
+    gpus: GpusOption = None,
+    useful_hours: UsefulOption = None,
     home: HomeOption = None,
-    how: PlanFormat = Format.TABLE,
+    how: TableOrJsonOption = Format.TABLE,
 ) -> None:
     """How often to save: the interval that loses least, what it costs, when to revisit it."""
     site = Home.at(home)
     given = Given(
-        save_seconds,
-        _times(mtbf_hours, HOUR_S),
-        _times(restart_minutes, MINUTE_S),
-        step_seconds,
-        writers,
-        blocking_fraction,
-        size(bytes_, "--bytes"),
-        size(bandwidth, "--bandwidth"),
-        jobs,
-        price,
-        spot_price,
-        _times(spot_mtbf_minutes, MINUTE_S),
-        warning_seconds,
-        gpus,
-        useful_hours,
+        save_s=save_seconds,
+        mtbf_s=_times(mtbf_hours, HOUR_S),
+        restart_s=_times(restart_minutes, MINUTE_S),
+        step_s=step_seconds,
+        writers=writers,
+        blocking_fraction=blocking_fraction,
+        size=size(bytes_, "--bytes"),
+        bandwidth=size(bandwidth, "--bandwidth"),
+        jobs=jobs,
+        price=price,
+        spot_price=spot_price,
+        spot_mtbf_s=_times(spot_mtbf_minutes, MINUTE_S),
+        warning_s=warning_seconds,
+        gpus=gpus,
+        useful_h=useful_hours,
     )
     found = answer(Plan.of(given, _measured(site, job, gpus), site.policy()))
     _print(found, how, plan_tables.print_plan)
@@ -119,49 +149,28 @@ def plan_checkpoint(
 
 def plan_retention(
     bytes_: BytesOption = None,
-    interval_seconds: Annotated[
-        float | None, typer.Option("--interval-seconds", help="Time between checkpoints.")
-    ] = None,
-    run_hours: Annotated[
-        float | None, typer.Option("--run-hours", help="How long the run lasts.")
-    ] = None,
+    interval_seconds: IntervalOption = None,
+    run_hours: RunOption = None,
     job: MeasuredJobOption = None,
-    newest: Annotated[
-        int | None, typer.Option("--newest", min=1, max=10_000, help="How many of the newest.")
-    ] = None,
-    hourly: Annotated[
-        int | None,
-        typer.Option("--hourly", min=0, max=10_000, help="Of how many hours the newest of each."),
-    ] = None,
-    daily: Annotated[
-        int | None,
-        typer.Option("--daily", min=0, max=10_000, help="Of how many days the newest of each."),
-    ] = None,
-    milestone_hours: Annotated[
-        int | None,
-        typer.Option("--milestone-hours", min=1, help="One of so many hours stays for good."),
-    ] = None,
+    newest: NewestOption = None,
+    hourly: HourlyOption = None,
+    daily: DailyOption = None,
+    milestone_hours: MilestoneOption = None,
     home: HomeOption = None,
-    how: PlanFormat = Format.TABLE,
+    how: TableOrJsonOption = Format.TABLE,
 ) -> None:
     """Which checkpoints to keep, what each is for, and the storage that they need."""
     site = Home.at(home)
     found = _measured(site, job, None)
-    each = size(bytes_, "--bytes") or (found.size if found else None)
-    interval_s = interval_seconds or (found.interval_s if found else None)
-    missing = [
-        option
-        for option, value in (
-            ("--bytes", each),
-            ("--interval-seconds", interval_s),
-            ("--run-hours", run_hours),
-        )
-        if value is None
-    ]
-    if missing or each is None or interval_s is None or run_hours is None:
-        raise UsageError(f"say {', '.join(missing)}; --job tells the first two where recorded")
+    each, interval_s, run_h = _all_said(
+        {
+            "--bytes": size(bytes_, "--bytes") or (found.size if found else None),
+            "--interval-seconds": interval_seconds or (found.interval_s if found else None),
+            "--run-hours": run_hours,
+        }
+    )
     _check("--interval-seconds", interval_s, LONGEST_RUN_H * HOUR_S)
-    _check("--run-hours", run_hours, LONGEST_RUN_H)
+    _check("--run-hours", run_h, LONGEST_RUN_H)
     said = {
         "newest": newest,
         "hourly": hourly,
@@ -171,8 +180,19 @@ def plan_retention(
     keep = site.policy().planning.keep.model_copy(
         update={name: value for name, value in said.items() if value is not None}
     )
-    plan = retention.plan(int(each), interval_s, run_hours * HOUR_S, keep)
-    _print(plan, how, plan_tables.print_retention)
+    _print(
+        retention.plan(int(each), interval_s, run_h * HOUR_S, keep),
+        how,
+        plan_tables.print_retention,
+    )
+
+
+def _all_said(values: dict[str, float | None]) -> list[float]:
+    """The values by their options. Raises UsageError that names all that are missing."""
+    missing = [option for option, value in values.items() if value is None]
+    if missing:
+        raise UsageError(f"say {', '.join(missing)}; --job tells the first two where recorded")
+    return [value for value in values.values() if value is not None]
 
 
 def _check(option: str, value: float, most: float) -> None:

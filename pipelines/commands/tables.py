@@ -248,33 +248,43 @@ def print_budgets(scope: Scope, found: list[Report]) -> None:
         for n, name in enumerate(heads + dates)
         if name not in dates or any(row[n] != "–" for row in cells)
     ]
+    in_gpu_hours = [r.series.slo for r in found if r.series.unit is Unit.GPU_US]
+    unit = f", {' and '.join(in_gpu_hours)} in GPU-hours" if in_gpu_hours else ""
     print_table(
-        f"Budgets of {scope} over 30 days",
+        f"Budgets of {scope} over 30 days{unit}",
         [(heads + dates)[n] for n in known],
         [[row[n] for n in known] for row in cells],
     )
-    out = console()
     for report in found:
-        if report.series.measure == "goodput" and report.budget.amount.total:
-            _print_goodput(report)
-        if proof := report.durability():
-            _print_durability(proof)
-        if report.is_over_cautious:
-            out.print(f"{report.series.slo}: hardly touched in 30 days; you may ship faster")
-    adjusted = found[0].facts.adjustments if found else None
-    if adjusted and (adjusted.exclusions or adjusted.reattributions):
+        _print_beside(report)
+    if found:
+        _print_judged(found[0])
+
+
+def _print_beside(report: Report) -> None:
+    """What belongs to a budget and is no number of its row."""
+    if report.series.measure == "goodput" and report.budget.amount.total:
+        _print_goodput(report)
+    if proof := report.durability():
+        _print_durability(proof)
+    if report.is_over_cautious:
+        console().print(f"{report.series.slo}: hardly touched in 30 days; you may ship faster")
+
+
+def _print_judged(report: Report) -> None:
+    """What was adjusted, and the moment and the data that budgets were judged by."""
+    out, adjusted, judged = console(), report.facts.adjustments, report.moment
+    if adjusted.exclusions or adjusted.reattributions:
         out.print(
             f"adjusted by {len(adjusted.exclusions)} exclusions and"
             f" {len(adjusted.reattributions)} re-attributions (`headway journal`)"
         )
-    if found:
-        judged = found[0].moment
-        stale = ": too old to decide on" if judged.stale else ""
-        out.print(
-            f"as of {moment(judged.as_of_us)} UTC, data through"
-            f" {moment(judged.data_through_us)}{stale}",
-            style="dim",
-        )
+    stale = ": too old to decide on" if judged.stale else ""
+    out.print(
+        f"as of {moment(judged.as_of_us)} UTC, data through"
+        f" {moment(judged.data_through_us)}{stale}",
+        style="dim",
+    )
 
 
 def _print_goodput(report: Report) -> None:
@@ -323,7 +333,7 @@ def _counted(report: Report, amount: int) -> str:
         return f"{amount:,}"
     if report.series.unit is Unit.US:
         return duration(amount)
-    return f"{round(Fraction(amount, HOUR_US)):,} GPU-h"
+    return f"{round(Fraction(amount, HOUR_US)):,}"
 
 
 def _rate(burn: Fraction | None) -> str:

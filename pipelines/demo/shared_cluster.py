@@ -4,9 +4,9 @@ from pathlib import Path
 
 import duckdb
 
-from metrics.conventions import US_PER_S
+from metrics.conventions import DAY_US, US_PER_S
 from pipelines.simulation.command import simulate_with_progress
-from pipelines.simulation.scenario import DAY_US, Rates, Scenario
+from pipelines.simulation.scenario import Rates, Scenario
 from pipelines.simulation.workload import guaranteed_gpus
 
 DAYS = 35

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from rich import progress as rich_progress
 
-from metrics.conventions import US_PER_S
+from metrics.conventions import DAY_US, US_PER_S
 from metrics.errors import UsageError
+from metrics.moments import EARLIEST_US
 from pipelines import show
-from pipelines.records import EARLIEST_US
 from pipelines.simulation.engine import Report, simulate
-from pipelines.simulation.scenario import DAY_US, Disorder, Scenario
+from pipelines.simulation.scenario import Disorder, Scenario
 
 
 @dataclass(frozen=True)

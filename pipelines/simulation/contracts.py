@@ -7,8 +7,8 @@ nothing of it. All times are integer microseconds.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from metrics.conventions import MINUTE_US
 from pipelines.simulation.outcomes import Breach, RestartRow
-from pipelines.simulation.scenario import MINUTE_US
 from pipelines.simulation.workload import JobPlan
 
 GRACE_US = 3 * MINUTE_US

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from metrics.conventions import HOUR_US, US_PER_S
+from metrics.conventions import DAY_US, HOUR_US, MINUTE_US, US_PER_S
 from pipelines.simulation.agenda import Agenda
 from pipelines.simulation.cluster import Cluster, Node
 from pipelines.simulation.contracts import Verdict
@@ -17,7 +17,7 @@ from pipelines.simulation.hazards import Hazards
 from pipelines.simulation.lifecycle import JobRun, Lifecycle
 from pipelines.simulation.outcomes import Breach, RestartRow, WaitingRow, WaitRow, WaitTurn
 from pipelines.simulation.recording import Recorder
-from pipelines.simulation.scenario import DAY_US, MINUTE_US, Scenario
+from pipelines.simulation.scenario import Scenario
 from pipelines.simulation.scheduling import Scheduler
 from pipelines.simulation.sharing import ShareRow
 from pipelines.simulation.truth import CapacityTruth, Window

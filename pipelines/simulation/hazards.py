@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from metrics.conventions import HOUR_US, US_PER_S
+from metrics.conventions import DAY_US, HOUR_US, MINUTE_US, US_PER_S
 from pipelines.simulation.agenda import Agenda
 from pipelines.simulation.cluster import PLAIN, SPARE, Cluster, Node
 from pipelines.simulation.contracts import GRACE_US
 from pipelines.simulation.lifecycle import JobRun, Lifecycle
 from pipelines.simulation.recording import Recorder, stamp
-from pipelines.simulation.scenario import DAY_US, MINUTE_US, Scenario
+from pipelines.simulation.scenario import Scenario
 from pipelines.simulation.truth import Window
 from pipelines.simulation.workload import DEVELOPMENT, TRAINING
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from metrics.conventions import HOUR_US, US_PER_S
+from metrics.conventions import HOUR_US, MINUTE_US, US_PER_S
 from pipelines.simulation.agenda import Agenda
 from pipelines.simulation.cluster import Cluster
 from pipelines.simulation.contracts import GRACE_US, Account, JobContracts
 from pipelines.simulation.outcomes import Breach, RestartRow
 from pipelines.simulation.recording import Recorder, seconds
-from pipelines.simulation.scenario import MINUTE_US, Scenario
+from pipelines.simulation.scenario import Scenario
 from pipelines.simulation.sharing import ShareTruth
 from pipelines.simulation.stepping import Sink, StepArrays, Stepper
 from pipelines.simulation.truth import JobTruth, Place, Stretch, Window

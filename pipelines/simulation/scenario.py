@@ -3,10 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from metrics.conventions import HOUR_US, US_PER_S
-
-DAY_US = 24 * HOUR_US
-MINUTE_US = 60 * US_PER_S
+from metrics.conventions import DAY_US, HOUR_US, MINUTE_US, US_PER_S
 
 
 class Disorder(StrEnum):

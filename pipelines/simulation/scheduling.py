@@ -9,12 +9,13 @@ evicted for its reservation.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from metrics.conventions import MINUTE_US
 from pipelines.simulation.agenda import Agenda
 from pipelines.simulation.cluster import PLAIN, SPARE, WARM, Cluster
 from pipelines.simulation.lifecycle import JobRun, Lifecycle
 from pipelines.simulation.outcomes import WaitingRow
 from pipelines.simulation.recording import Recorder
-from pipelines.simulation.scenario import MINUTE_US, Lapses
+from pipelines.simulation.scenario import Lapses
 from pipelines.simulation.workload import DEVELOPMENT, GPUS_PER_NODE, TENANT_SHARES, guaranteed_gpus
 
 AGED_US = 45 * MINUTE_US

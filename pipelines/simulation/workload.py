@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.conventions import HOUR_US, US_PER_S
-from pipelines.simulation.scenario import DAY_US, MINUTE_US, Scenario
+from metrics.conventions import DAY_US, HOUR_US, MINUTE_US, US_PER_S
+from pipelines.simulation.scenario import Scenario
 
 TENANT_SHARES = {"foundation": 0.45, "applied": 0.30, "science": 0.15, "platform": 0.10}
 """Guaranteed share of the GPUs of each tenant."""

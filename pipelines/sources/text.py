@@ -6,8 +6,8 @@ Every source that reads text reads it here, so that the same damage is always to
 import gzip
 import zlib
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
 
 from metrics.errors import UnreadableInput
 from pipelines.sources import Reject
@@ -19,7 +19,7 @@ HEAD_BYTES = 1 << 16
 """How much of a file is read to tell what it is."""
 
 
-def open_bytes(path: Path) -> BinaryIO:
+def open_bytes(path: Path) -> BufferedIOBase:
     """Open a file for reading, through gzip where its first bytes say so.
 
     Raises UnreadableInput where the file cannot be opened.
@@ -27,7 +27,7 @@ def open_bytes(path: Path) -> BinaryIO:
     try:
         with path.open("rb") as probe:
             zipped = probe.read(2) == b"\x1f\x8b"
-        return gzip.open(path, "rb") if zipped else path.open("rb")  # type: ignore[return-value]
+        return gzip.open(path, "rb") if zipped else path.open("rb")
     except OSError as e:
         raise UnreadableInput(f"{path}: cannot be read ({e.strerror or e})") from e
 
@@ -74,7 +74,7 @@ def lines(path: Path) -> Iterator[tuple[int, str] | Reject]:
                 yield number, text
 
 
-def _skip_line(file: BinaryIO) -> None:
+def _skip_line(file: BufferedIOBase) -> None:
     while chunk := file.readline(MAX_LINE_BYTES):
         if chunk.endswith(b"\n"):
             return

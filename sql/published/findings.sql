@@ -1,4 +1,5 @@
 -- Grain: something in a job's records that deserves a look: what (finding), how often, and in words.
+-- check_rules holds the policy's clock_slack_us.
 with seen as (select max(as_of_us) as as_of_us from refreshes),
 loaded as (
   select job_id, attempt, arg_max(step, (ts_us, record_key)) as step
@@ -30,8 +31,8 @@ found as (
   select job_id, attempt, 'steps after an interruption', 1,
     'steps go on for ' || round((a.last_ts_us - s.ts_us) / 1e6, 3)
       || ' s after the interruption of their attempt'
-  from attempt_facts a join stopped s using (job_id, attempt)
-  where a.last_ts_us > s.ts_us + 60000000
+  from attempt_facts a join stopped s using (job_id, attempt) cross join check_rules c
+  where a.last_ts_us > s.ts_us + c.clock_slack_us
   union all
   select job_id, attempt, 'step numbers jump', max_step - min_step + 1 - steps,
     'step numbers missing between ' || min_step || ' and ' || max_step

@@ -51,7 +51,8 @@ def planned(given: Given, found: Measured | None = None) -> dict[str, Any]:
 
 def holds(found: dict[str, Any], name: str) -> bool | None:
     (constraint,) = [row for row in found["constraints"] if row["name"] == name]
-    return constraint["holds"]  # type: ignore[no-any-return]
+    verdict: bool | None = constraint["holds"]
+    return verdict
 
 
 def detail(found: dict[str, Any], name: str) -> str:

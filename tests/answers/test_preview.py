@@ -1,6 +1,7 @@
 """What a planned change would cost, worked out by hand."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fleet import HOUR_US, Fleet, at, facts
@@ -12,9 +13,7 @@ from metrics.planner import cheapest_hours
 MINUTE_US = 60_000_000
 
 
-def drained(
-    tmp_path: Path, minutes: int, nodes: list[str], hours: float = 100
-) -> dict[str, object]:
+def drained(tmp_path: Path, minutes: int, nodes: list[str], hours: float = 100) -> dict[str, Any]:
     """A job of 8 GPUs on n1 that restarts in an hour and saves every 2 h, after 100 h."""
     fleet = Fleet()
     fleet.submit(0, checkpoint_interval_us=2 * HOUR_US)
@@ -31,10 +30,10 @@ def drained(
 
 def test_a_job_loses_the_downtime_its_own_restart_and_half_an_interval(tmp_path: Path) -> None:
     found = drained(tmp_path, 45, ["n1"])
-    (job,) = found["jobs"]  # type: ignore[misc]
+    (job,) = found["jobs"]
     # 45 min away, 60 min of restart as measured, 60 min of work done again.
     assert (job["job"], job["lost_us"]) == ("big", 165 * MINUTE_US)
-    (goodput,) = [b for b in found["budgets"] if b["slo"] == "goodput"]  # type: ignore[attr-defined]
+    (goodput,) = [b for b in found["budgets"] if b["slo"] == "goodput"]
     # 200 h of wall by 8 GPUs: 160 GPU-h allowed. Lost: 2 h of startup and 1 h of restart, 24 GPU-h.
     assert goodput["remaining"] == (160 - 24) * HOUR_US
     # 22 GPU-h more are lost of 22 more: of those a tenth would have been allowed.

@@ -272,10 +272,57 @@ def test_the_last_numbers_of_a_trend_stand_a_line_of_text_apart() -> None:
     minute = 60 * 10**6
     series = [trend.Series("p50", [(NOW, 5 * minute)]), trend.Series("p90", [(NOW, 7 * minute)])]
     drawing = trend.drawing(series, 70 * minute, "light", "Time to restart")
-    low, high = (row["place"] for row in drawing.datasets["lasts"])
+    places = [row["place"] for row in drawing.datasets["names"]]
     # 12 px are a line of text; the chart's height shows `top` minutes.
-    assert (high - low) * trend.HEIGHT / drawing.params["top"] >= 12
-    assert high <= drawing.params["top"]
+    line = 12 * drawing.params["top"] / trend.HEIGHT
+    assert len(places) == 3
+    assert all(after - before >= line for before, after in pairwise(places))
+    assert places[-1] <= drawing.params["top"]
+
+
+@pytest.mark.parametrize("width", [260, 330, 1100])
+@pytest.mark.parametrize("minutes", [(5, 7), (5, 5), (9.9, 46), (0.5, 0.5), (60, 61)])
+def test_what_is_written_beside_a_trend_lies_neither_on_its_lines_nor_on_another(
+    minutes: tuple[float, float], width: int
+) -> None:
+    series = [
+        trend.Series(name, [(NOW + n * 168 * H, round(last * 60 * 10**6)) for n in range(5)])
+        for name, last in zip(("p50", "p90"), minutes, strict=True)
+    ]
+    drawing = trend.drawing(series, 600 * 10**6, "light", "Time to restart")
+    names = {
+        text: box
+        for text, box in _texts(drawing, width).items()
+        if text[:3] in ("p50", "p90", "lim")
+    }
+    assert len(names) == 3
+    assert _hits(_texts(drawing, width)) == []
+    points = [box for text, box in _boxes(_svg(drawing, width)).items() if text[:5] == "point"]
+    assert min(left for left, *_ in names.values()) > max(right for *_, right, _ in points)
+
+
+@pytest.mark.parametrize("width", [260, 330, 1100])
+@pytest.mark.parametrize("limits", [(5, 120), (5, 6), (110, 120), (1, 2)])
+def test_no_limit_of_a_curve_is_written_on_another(limits: tuple[int, int], width: int) -> None:
+    minute = 60 * 10**6
+    spans = [Span(minutes * minute, False) for minutes in range(1, 300)]
+    drawn = [
+        curves.Curve(tier, curve(spans), [], limit * minute, limit / 300)
+        for tier, limit in zip(("Interactive", "Standard"), limits, strict=True)
+    ]
+    boxes = _texts(curves.drawing(drawn, "light", "Waits", Fraction(9, 10)), width)
+    said = {text: box for text, box in boxes.items() if "in" in text and "%" in text}
+    assert len(said) == 2
+    assert _hits(said) == []
+
+
+def _texts(drawing: base.Drawing, width: int) -> dict[str, Box]:
+    boxes = _boxes(_svg(drawing, width))
+    return {text: box for text, box in boxes.items() if not text.startswith("point")}
+
+
+def _hits(boxes: dict[str, Box]) -> list[tuple[str, str]]:
+    return [pair for pair in combinations(boxes, 2) if _overlap(*map(boxes.__getitem__, pair))]
 
 
 def test_a_trend_has_a_tick_for_each_week_and_no_other() -> None:

@@ -412,6 +412,22 @@ def test_a_form_and_the_command_beside_it_write_the_same_entry_once_each(
     assert {name: by_command.body.get(name) for name in same} == same
 
 
+def test_what_is_typed_into_a_form_is_still_there_when_it_is_closed_and_opened_again(
+    open_page: Opener,
+) -> None:
+    label = "It had another cause? Re-attribute it"
+    run = opened(open_page("job", as_of=AS_OF, job="three-weeks"), label)
+    run.text_input(key="reattribute-why").set_value("a dead link").run()
+    run.selectbox(key="reattribute-cause").select("network").run()
+    run.session_state[f"behind {label}"] = False
+    run = run.run()
+    assert "reattribute-why" not in [field.key for field in run.text_input]
+    run = opened(run.run(), label)
+    assert run.text_input(key="reattribute-why").value == "a dead link"
+    assert run.selectbox(key="reattribute-cause").value == "network"
+    assert any("--cause network" in command for command in commands(run))
+
+
 def test_the_longest_override_that_the_policy_allows_can_be_entered(
     open_page: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -561,6 +577,23 @@ def test_a_job_that_waits_is_told_why_and_not_that_it_lacks_steps(open_page: Ope
     assert "It has not run yet" in told
     assert "is still waiting after" in told
     assert "no step records" not in told
+
+
+def test_a_job_that_was_interrupted_before_its_first_step_is_said_to_have_waited_again(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    at = harness.RECENT_US
+    attempt = {"job": "first", "attempt": 1}
+    again = [
+        {"event": "interruption", "ts_us": at + 60 * S, "job": "first", "attempt": 0}
+        | {"cause": "hardware"},
+        {"event": "resources_allocated", "ts_us": at + 180 * S} | attempt,
+    ]
+    step = {"step": 1, "ts_us": at + 240 * S, "duration_us": 10 * S} | attempt
+    home = ingest(tmp_path, [*one_job("first"), *again], [step])
+    run = open_page("job", home=home, job="first")
+    story = next(table for table in tables(run) if "What" in table and "For" in table)
+    assert ("Interrupted, waiting again", "2 min") in zip(story["What"], story["For"], strict=True)
 
 
 def test_an_unknown_job_s_page_says_of_when_its_data_are(open_page: Opener) -> None:

@@ -8,7 +8,7 @@ import sys
 import threading
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -68,12 +68,14 @@ STATES = [
 class Exporter(BaseHTTPRequestHandler):
     """Serves the text that the server holds, as a scrape target or as a false Prometheus."""
 
+    server: "AnsweringServer"
+
     def do_GET(self) -> None:
         server = self.server
-        server.seen.append(self.headers.get("Authorization"))  # type: ignore[attr-defined]
-        status, text = server.answers[0]  # type: ignore[attr-defined]
-        if len(server.answers) > 1:  # type: ignore[attr-defined]
-            server.answers.pop(0)  # type: ignore[attr-defined]
+        server.seen.append(self.headers.get("Authorization"))
+        status, text = server.answers[0]
+        if len(server.answers) > 1:
+            server.answers.pop(0)
         self.send_response(status)
         self.end_headers()
         self.wfile.write(text.encode())
@@ -82,11 +84,19 @@ class Exporter(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class AnsweringServer(ThreadingHTTPServer):
+    """Gives these answers in turn, the last one for ever, and keeps the credentials it saw."""
+
+    def __init__(self, answers: Iterable[tuple[int, str]]) -> None:
+        super().__init__(("127.0.0.1", 0), Exporter)
+        self.answers = list(answers)
+        self.seen: list[str | None] = []
+
+
 @contextmanager
-def answering(*answers: tuple[int, str]) -> Iterator[ThreadingHTTPServer]:
+def answering(*answers: tuple[int, str]) -> Iterator[AnsweringServer]:
     """A server that gives these answers in turn, the last one for ever."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Exporter)
-    server.answers, server.seen = list(answers), []  # type: ignore[attr-defined]
+    server = AnsweringServer(answers)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -101,13 +111,13 @@ def address_of(server: ThreadingHTTPServer) -> str:
 
 
 @pytest.fixture(scope="module")
-def exporter() -> Iterator[ThreadingHTTPServer]:
+def exporter() -> Iterator[AnsweringServer]:
     with answering((200, "live_number 1\nended_number 1\n")) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory, exporter: ThreadingHTTPServer) -> Iterator[str]:
+def url(tmp_path_factory: pytest.TempPathFactory, exporter: AnsweringServer) -> Iterator[str]:
     target = address_of(exporter).removeprefix("http://")
     with cluster_metrics.prometheus(tmp_path_factory.mktemp("prom"), B_S, target) as address:
         yield address
@@ -305,12 +315,14 @@ def test_a_chunk_that_is_cut_off_leaves_nothing_of_itself(
 class Forwarder(BaseHTTPRequestHandler):
     """Hands requests on to a Prometheus, and ends a process instead of answering the 40th."""
 
+    server: "ForwardingServer"
+
     def do_GET(self) -> None:
         server = self.server
-        server.requests += 1  # type: ignore[attr-defined]
-        if server.requests == 40:  # type: ignore[attr-defined]
-            server.process.kill()  # type: ignore[attr-defined]
-        with urllib.request.urlopen(server.to + self.path, timeout=30) as answer:  # type: ignore[attr-defined]
+        server.requests += 1
+        if server.requests == 40:
+            server.process.kill()
+        with urllib.request.urlopen(server.to + self.path, timeout=30) as answer:
             self.send_response(answer.status)
             self.end_headers()
             with suppress(OSError):
@@ -318,6 +330,16 @@ class Forwarder(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
+
+
+class ForwardingServer(ThreadingHTTPServer):
+    """Counts the requests that it hands on to `to`; `process` is the one to end."""
+
+    process: subprocess.Popen[bytes]
+
+    def __init__(self, to: str) -> None:
+        super().__init__(("127.0.0.1", 0), Forwarder)
+        self.to, self.requests = to, 0
 
 
 @needs_prometheus
@@ -328,15 +350,14 @@ def test_a_pull_whose_process_is_killed_goes_on_where_it_stopped(
     text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
     text = text.replace("cluster: null", "cluster: west").replace("chunk_s: 3600", "chunk_s: 600")
     home.policy_file.write_text(text, encoding="utf-8")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Forwarder)
-    server.to, server.requests = url, 0  # type: ignore[attr-defined]
+    server = ForwardingServer(url)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     options = ["--from", harness.stamp(B_US), "--until", harness.stamp(END_US), "--no-refresh"]
     command = [sys.executable, "-m", "pipelines.cli", "pull-prometheus", *options]
     command += ["--url", address_of(server), "--home", str(home.root)]
     try:
-        server.process = subprocess.Popen(command, env=services.ENVIRONMENT)  # type: ignore[attr-defined]
-        assert server.process.wait(120) == -signal.SIGKILL  # type: ignore[attr-defined]
+        server.process = subprocess.Popen(command, env=services.ENVIRONMENT)
+        assert server.process.wait(120) == -signal.SIGKILL
         with duckdb.connect(home.warehouse) as con:
             assert con.execute("select count(*) from pulls").fetchall() == [(6,)]
         subprocess.run(command, env=services.ENVIRONMENT, check=True, capture_output=True)
@@ -344,14 +365,14 @@ def test_a_pull_whose_process_is_killed_goes_on_where_it_stopped(
         server.shutdown()
         server.server_close()
     # Of 12 chunks node states ask six times each, seven samples once; the one cut short again.
-    assert server.requests == 12 * (6 + 7) + 40 - 6 * 6  # type: ignore[attr-defined]
+    assert server.requests == 12 * (6 + 7) + 40 - 6 * 6
     with duckdb.connect(home.warehouse) as con:
         assert everything(con) == in_one_chunk
 
 
 @needs_prometheus
 def test_a_stale_marker_ends_a_series_at_once(
-    url: str, con: duckdb.DuckDBPyConnection, exporter: ThreadingHTTPServer
+    url: str, con: duckdb.DuckDBPyConnection, exporter: AnsweringServer
 ) -> None:
     """The lookback is 30 s: without the marker the number would go on for so long."""
     policy = Prometheus(
@@ -367,7 +388,7 @@ def test_a_stale_marker_ends_a_series_at_once(
     )
     services.until(lambda: _value(url, "ended_number"), "the first scrape", 30)
     scraped_us = now_us()
-    exporter.answers[:] = [(200, "live_number 1\n")]  # type: ignore[attr-defined]
+    exporter.answers[:] = [(200, "live_number 1\n")]
     services.until(lambda: not _value(url, "ended_number"), "the stale marker", 20)
     ended_us = now_us()
     services.until(lambda: now_us() > ended_us + 3 * 10**6, "three seconds more", 20)
@@ -463,7 +484,7 @@ def test_a_server_that_is_busy_is_asked_again(con: duckdb.DuckDBPyConnection) ->
     policy = QUICK.model_copy(update={"retries": 2})
     with answering((503, "busy"), (503, "busy"), (200, EMPTY)) as server:
         done = pull(con, policy, address_of(server), Path())
-        assert len(server.seen) >= 3  # type: ignore[attr-defined]
+        assert len(server.seen) >= 3
     assert {pulled.query for pulled in done} == {"node_states"}
 
 
@@ -486,7 +507,7 @@ def test_credentials_come_from_a_file_and_are_shown_and_stored_nowhere(
     with answering((200, EMPTY), (401, "who are you")) as server:
         arguments = ["pull-prometheus", "--url", address_of(server), "--home", str(home.root)]
         done = CliRunner().invoke(app, arguments)
-        assert server.seen[0] == header  # type: ignore[attr-defined]
+        assert server.seen[0] == header
     assert isinstance(done.exception, HeadwayError)
     told = f"{done.output}{done.exception}"
     assert "HTTP 401" in told

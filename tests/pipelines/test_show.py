@@ -11,6 +11,7 @@ from pipelines.commands.waiting import outlook
 from pipelines.show import (
     Format,
     bar,
+    console,
     duration,
     flatten,
     moment,
@@ -186,6 +187,23 @@ def test_in_a_narrow_terminal_no_word_and_no_number_is_broken(
     said = "\n".join(lines)
     assert said.count("three-weeks") == said.count("20 m 00 s") == said.count("1 h 15 m") == 3
     assert said.count("preempted") == 3
+
+
+@pytest.mark.parametrize("number", ["-195 %", "> 99.9 %", "< 0.1 %", "101,472 GPU-h", "14 min"])
+@pytest.mark.parametrize("width", range(26, 60, 3))
+def test_a_number_stays_on_one_line_with_its_sign_and_its_unit(
+    number: str,
+    width: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_table("Budgets", ["objective", ">left", "~why"], [["a", number, f"it is {number} now"]])
+    console().print(f"of the whole budget {number} are left, and last week {number}")
+    said = capsys.readouterr().out
+    assert said.count(number) == 4
+    assert said.replace("\n", "").isprintable()
+    assert all(len(line) <= width for line in said.splitlines())
 
 
 def test_a_table_that_no_terminal_so_narrow_can_hold_is_turned_with_every_cell_whole(

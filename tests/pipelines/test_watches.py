@@ -1,5 +1,6 @@
 """The warnings about the published numbers: values worked out by hand, thresholds, the unknown."""
 
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -94,8 +95,8 @@ def test_coverage_weighs_by_gpu_and_names_the_uncovered(home: Home) -> None:
     assert judged.value == Fraction(3, 4)
     assert judged.fine is False
     assert [row["name"] for row in judged.worst] == ["without"]
-    assert found(home, "coverage", Checks(coverage="0.75")).fine  # type: ignore[arg-type]
-    assert not found(home, "coverage", Checks(coverage="0.750000000000000001")).fine  # type: ignore[arg-type]
+    assert found(home, "coverage", Checks(coverage=Decimal("0.75"))).fine
+    assert not found(home, "coverage", Checks(coverage=Decimal("0.750000000000000001"))).fine
 
 
 def test_unattributed_time_is_a_share_of_instrumented_time_only(home: Home) -> None:
@@ -113,7 +114,7 @@ def test_unattributed_time_is_a_share_of_instrumented_time_only(home: Home) -> N
     assert judged.fine is False
     assert "10 %, at most 5 % is fine: look at" in judged.in_words()
     assert [row["name"] for row in judged.worst] == ["tail"]
-    assert found(home, "unattributed_share", Checks(unattributed_share="0.1")).fine  # type: ignore[arg-type]
+    assert found(home, "unattributed_share", Checks(unattributed_share=Decimal("0.1"))).fine
 
 
 def test_a_silent_job_warns_while_its_last_record_is_inside_the_window(home: Home) -> None:
@@ -135,7 +136,7 @@ def test_the_quarantined_share_counts_records_and_names_files(home: Home) -> Non
     assert judged.value == Fraction(1, 4)
     assert judged.fine is False
     assert judged.worst[0]["name"].endswith("0.lifecycle.jsonl")
-    assert found(home, "quarantine_share", Checks(quarantine_share="0.25")).fine  # type: ignore[arg-type]
+    assert found(home, "quarantine_share", Checks(quarantine_share=Decimal("0.25"))).fine
 
 
 def test_the_checks_warn_hold_nothing_back_and_tell_value_threshold_and_worst(home: Home) -> None:
