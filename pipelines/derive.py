@@ -338,6 +338,9 @@ class Derivation:
             "create or replace temp table stale_baselines as from baseline_inputs"
             " anti join baselines using (job_id, attempt, inputs)"
         )
+        (is_stale,) = one_row(con, "select exists (from stale_baselines)")
+        if not is_stale:
+            return
         con.execute(
             "create or replace temp table stale_groups as from baseline_groups"
             " semi join stale_baselines using (job_id, attempt)"

@@ -9,7 +9,7 @@ with labelled as (
       when category is null then 'none'
       when component = 'requeue' then 'waiting'
       else 'held' end as phase
-  from labels semi join work_jobs using (job_id)
+  from fresh_labels
 ),
 phases as (
   -- Most labels change what a job that holds its GPUs does with its time.

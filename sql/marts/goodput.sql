@@ -3,12 +3,7 @@
 -- for a job without steps.
 with walls_us as (
   select job_id, sum(end_us - start_us)::bigint as wall_us
-  from (
-    select job_id, category, start_us,
-      lead(start_us) over (partition by job_id order by start_us) as end_us
-    from labels semi join work_jobs using (job_id)
-  )
-  where category is not null
+  from fresh_labels where category is not null
   group by job_id
 ),
 earned as (

@@ -1,12 +1,8 @@
 -- Grain: a stretch of a changed hour inside the wall, with its label.
-with bounded as (
-  select *, lead(start_us) over (partition by job_id order by start_us) as end_us
-  from labels semi join work_jobs using (job_id)
-),
-hourly as (
+with hourly as (
   select *, unnest(range(start_us // 3600000000, (end_us - 1) // 3600000000 + 1)) * 3600000000
     as hour_us
-  from bounded where category is not null
+  from fresh_labels where category is not null
 )
 select job_id, hour_us, greatest(start_us, hour_us) as start_us,
   least(end_us, hour_us + 3600000000) as end_us, span, category, component, cause

@@ -1,4 +1,5 @@
--- Grain: a stretch of a job's time with one label, until the next row's start (see the schema).
+-- Grain: a stretch of a job's time with one label, to end_us, where the job's next one begins (see the
+-- schema); that of the last is null.
 with all_states as (
   select job_id, ordinal, at_us, component, cause, span, detect_from_us, exit_cause, kind
   from states
@@ -95,7 +96,11 @@ labelled as (
       when 'detect' then next_exit_cause else '' end as cause
   from named
   order by job_id, start_us
+),
+changed as (
+  from labelled
+  qualify (job_id, span, category, component, cause) is distinct from
+    lag((job_id, span, category, component, cause)) over ()
 )
-select * from labelled
-qualify (job_id, span, category, component, cause) is distinct from
-  lag((job_id, span, category, component, cause)) over ()
+select *, case when (lead(job_id) over ()) = job_id then lead(start_us) over () end as end_us
+from changed
