@@ -1,7 +1,7 @@
 -- Grain: a step record as it was read, checked. `reason` is null for a good one, else why it is
 -- quarantined; the other columns are then meaningless.
 -- Reads parsed_steps: job, attempt, step, ts (text) or ts_us, durations in seconds (double), steps.
--- Durations are taken to the nearest microsecond. Years 2000 to 2099; see pipelines/records.py.
+-- Durations are taken to the nearest microsecond. The rule of a moment is that of metrics/moments.py.
 select
   * exclude (moment_us, utc_us, ts, ts_us, steps, attempt, step, job,
     duration_s, data_wait_s, straggler_s, checkpoint_s, overhead_s),
