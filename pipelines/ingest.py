@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,15 +92,28 @@ def ingest_file(
 ) -> Summary:
     """Store one file's records, all of them or, where it cannot be read, none.
 
-    Raises UnreadableInput.
+    It is read while its digest is taken; where a file of its name was ingested before, it is most
+    likely that file, and the digest comes first. Raises UnreadableInput.
     """
-    fingerprint = _fingerprint(path, source, settings)
-    if con.execute("select 1 from files where fingerprint = ?", [fingerprint]).fetchall():
-        return Summary(path, source.name, known=True)
-    with incoming_steps(con):
+    known = Summary(path, source.name, known=True)
+    with ThreadPoolExecutor(max_workers=1) as beside, incoming_steps(con):
+        digested = beside.submit(_fingerprint, path, source, settings)
+        if _holds(con, "path", _text_of(path)) and _holds(con, "fingerprint", digested.result()):
+            return known
         batch = read(con, path, source, settings)
+        if _holds(con, "fingerprint", digested.result()):
+            return known
         with transaction(con):
-            return store(con, batch, fingerprint, path, source.name)
+            return store(con, batch, digested.result(), path, source.name)
+
+
+def _holds(con: duckdb.DuckDBPyConnection, column: str, value: str) -> bool:
+    """Whether a file was ingested of which that is said."""
+    return bool(con.execute(f"from files where {column} = ? limit 1", [value]).fetchall())
+
+
+def _text_of(path: Path) -> str:
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def store(
@@ -134,7 +148,7 @@ def _note(con: duckdb.DuckDBPyConnection, file_id: int, fingerprint: str, summar
         {
             "file_id": file_id,
             "fingerprint": fingerprint,
-            "path": os.fsencode(summary.path).decode("utf-8", "replace"),
+            "path": _text_of(summary.path),
             "source": summary.source,
             "now_us": now_us(),
             "read": summary.read,
