@@ -118,7 +118,11 @@ def _refuse_events(con: duckdb.DuckDBPyConnection, file_id: int) -> int:
 
 
 def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
-    """Merge the incoming steps with what is stored of the same hours and the same steps."""
+    """Merge the incoming steps with what is stored of the same hours and the same steps.
+
+    Records are placed in the order of time. Where each attempt's numbers ascend in it, none has a
+    rival; only where they do not, the records of each key are ranked, and placed anew.
+    """
     refused = _refuse_steps(con, file_id)
     (incoming,) = one_row(con, "select count(*) from incoming")
     if not incoming:
@@ -139,8 +143,8 @@ def store_steps(con: duckdb.DuckDBPyConnection, file_id: int) -> Stored:
     _write_placed(con)
     for name in ("settled_steps", "step_records"):
         con.execute(f"drop view {name}")
-    for name in ("arriving", "reopened", "rewritten", "placed", "fresh"):
-        con.execute(f"drop table {name}")
+    for name in ("arriving", "reopened", "rewritten", "standing", "placed", "fresh"):
+        con.execute(f"drop table if exists {name}")
     return stored
 
 
