@@ -171,8 +171,17 @@ class Derivation:
         ):
             self._temp(name)
         self._temp("labels", into="fresh_labels")
+        # Written only from where they differ: all labels of all jobs would be most of the log.
+        self._temp("relabelled")
         self._temp("label_changes")
-        self._replace_jobs("labels", "from fresh_labels")
+        self.con.execute(
+            "delete from labels l using relabelled r"
+            " where r.job_id = l.job_id and l.start_us >= r.from_us"
+        )
+        self.con.execute(
+            "insert into labels by name select f.* exclude (end_us)"
+            " from fresh_labels f join relabelled r using (job_id) where f.start_us >= r.from_us"
+        )
 
     def segments(self) -> None:
         """Paint the steps of the hours whose context or content changed."""

@@ -152,6 +152,10 @@ def answers(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "parts": con.execute(
             "select job, part, reason, us from wait_parts join jobs using (job_id) order by all"
         ).fetchall(),
+        "labels": con.execute(
+            "select job, labels.* exclude (job_id) from labels join jobs using (job_id)"
+            " order by all"
+        ).fetchall(),
     }
 
 

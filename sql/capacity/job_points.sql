@@ -5,6 +5,7 @@
 --            its owner (user_hold) or for another job (dependency)
 --   none     at all other times
 with labelled as (
+  -- In the order in which they were written: by job and start.
   select job_id, start_us as at_us, case
       when category is null then 'none'
       when component = 'requeue' then 'waiting'
@@ -14,7 +15,7 @@ with labelled as (
 phases as (
   -- Most labels change what a job that holds its GPUs does with its time.
   from labelled
-  qualify phase is distinct from lag(phase) over (partition by job_id order by at_us)
+  qualify (job_id, phase) is distinct from lag((job_id, phase)) over ()
   union all
   select job_id, submitted_us, 'waiting' from walls
   where submitted_us < coalesce(wall_start_us, until_us)

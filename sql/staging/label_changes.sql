@@ -1,14 +1,20 @@
 -- Grain: an hour of a job in which the new labels differ from the stored ones.
-with marks as (
-  select job_id, start_us, max(was) as was, max(becomes) as becomes from (
-    select job_id, start_us, null as was,
-      concat_ws('|', coalesce(span::varchar, '-'), coalesce(category, '-'), component, cause)
-        as becomes
-    from fresh_labels
-    union all
-    select job_id, start_us,
-      concat_ws('|', coalesce(span::varchar, '-'), coalesce(category, '-'), component, cause), null
-    from labels semi join work_jobs using (job_id)
+with shown as (
+  -- The last label before they differ is the same in both.
+  select f.* exclude (end_us), f.start_us < r.from_us as was, true as becomes
+  from fresh_labels f join relabelled r using (job_id)
+  where coalesce(f.end_us >= r.from_us, true)
+  union all by name
+  select l.*, true as was, false as becomes
+  from labels l join relabelled r using (job_id)
+  where l.start_us >= r.from_us
+),
+marks as (
+  select job_id, start_us, max(label) filter (was) as was, max(label) filter (becomes) as becomes
+  from (
+    select *, concat_ws('|', coalesce(span::varchar, '-'), coalesce(category, '-'), component, cause)
+        as label
+    from shown
   ) group by job_id, start_us
 ),
 compared as (

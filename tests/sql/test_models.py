@@ -335,35 +335,83 @@ def test_windows_without_an_end_last_to_as_of(con) -> None:
     assert windows(con, (*BEGIN, None, ["a"], None)) == [(1, 100, 500)]
 
 
-# --- staging/label_changes ---
+# --- staging/relabelled, staging/label_changes ---
+
+
+MINUTE_US = 60_000_000
+
+
+def put_labels(con: duckdb.DuckDBPyConnection, stored: list[tuple], fresh: list[tuple]) -> None:
+    """Labels of job 1 as (start in minutes, category; None: outside the wall)."""
+    columns = (
+        "job_id integer, start_us bigint, span integer, category varchar, component varchar,"
+        " cause varchar"
+    )
+    for name, rows in (("labels", stored), ("given_labels", fresh)):
+        labels = (
+            (1, minute * MINUTE_US, None, category, category and "c", category and "")
+            for minute, category in rows
+        )
+        table(con, name, columns, *labels)
+    con.execute(
+        "create table fresh_labels as"
+        " select *, lead(start_us) over (order by start_us) as end_us from given_labels"
+    )
+    table(con, "work_jobs", "job_id integer", (1,))
+
+
+def relabelled(
+    con: duckdb.DuckDBPyConnection, stored: list[tuple], fresh: list[tuple]
+) -> list[int]:
+    """The minute from which job 1 is labelled anew, if it is."""
+    put_labels(con, stored, fresh)
+    return [from_us // MINUTE_US for _, from_us in yielded(con, "staging/relabelled")]
+
+
+@pytest.mark.parametrize(
+    ("stored", "fresh", "minutes"),
+    [
+        pytest.param([], [], [], id="no label"),
+        pytest.param([], [(30, "startup"), (150, None)], [30], id="a new job"),
+        pytest.param([(30, "startup"), (150, None)], [], [30], id="a job that is gone"),
+        pytest.param(
+            [(30, "startup"), (150, None)], [(30, "startup"), (150, None)], [], id="no change"
+        ),
+        pytest.param(
+            [(30, "startup"), (150, None)],
+            [(30, "startup"), (150, None), (200, "x")],
+            [200],
+            id="more of them",
+        ),
+        pytest.param(
+            [(30, "startup"), (150, None)], [(30, "startup"), (200, None)], [150], id="longer"
+        ),
+        pytest.param(
+            [(30, "startup"), (90, "x"), (150, None)],
+            [(30, "startup"), (150, None)],
+            [90],
+            id="one that is gone",
+        ),
+        pytest.param(
+            [(30, "startup"), (150, None)],
+            [(10, None), (30, "startup"), (150, None)],
+            [10],
+            id="time outside the wall before the first",
+        ),
+    ],
+)
+def test_a_job_is_labelled_anew_from_the_first_label_that_differs(
+    con, stored, fresh, minutes: list[int]
+) -> None:
+    assert relabelled(con, stored, fresh) == minutes
 
 
 def label_changes(
     con: duckdb.DuckDBPyConnection, stored: list[tuple], fresh: list[tuple]
 ) -> list[int]:
-    """Changed hours of job 1; labels as (start in minutes, category; None: outside the wall)."""
-    columns = (
-        "job_id integer, start_us bigint, span integer, category varchar, component varchar,"
-        " cause varchar"
-    )
-    for name, rows in (("labels", stored), ("fresh_labels", fresh)):
-        table(
-            con,
-            name,
-            columns,
-            *(
-                (
-                    1,
-                    minute * 60_000_000,
-                    None,
-                    category,
-                    "c" if category else None,
-                    "" if category else None,
-                )
-                for minute, category in rows
-            ),
-        )
-    table(con, "work_jobs", "job_id integer", (1,))
+    """Changed hours of job 1."""
+    put_labels(con, stored, fresh)
+    con.execute(f"create table relabelled as {sql.read('staging/relabelled')}")
     return [hour_us // HOUR_US for _, hour_us in yielded(con, "staging/label_changes")]
 
 
@@ -389,6 +437,18 @@ def label_changes(
             [(0, "x"), (50, "y"), (120, None)],
             [0],
             id="a limit that moved",
+        ),
+        pytest.param(
+            [(0, "x"), (130, "y"), (150, None)],
+            [(0, "x"), (150, None)],
+            [2],
+            id="the label before goes on",
+        ),
+        pytest.param(
+            [(0, "x"), (200, None)],
+            [(0, "x"), (130, "y"), (150, "x"), (200, None)],
+            [2],
+            id="one inside another",
         ),
     ],
 )
