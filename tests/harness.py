@@ -148,7 +148,9 @@ def answers(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "waits": waits(con),
         "walls": walls(con),
         "findings": con.execute(sql.read("published/findings")).fetchall(),
-        "stragglers": con.execute(sql.read("published/straggler_losses")).fetchall(),
+        "stragglers": con.execute(
+            f"from ({sql.read('published/straggler_losses')}) order by all"
+        ).fetchall(),
         "parts": con.execute(
             "select job, part, reason, us from wait_parts join jobs using (job_id) order by all"
         ).fetchall(),
