@@ -43,6 +43,7 @@ def site(
 
 def main() -> None:
     """The console script: run a command, and turn what Headway reports into an exit code."""
+    _stand_in_for_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # bars, on a terminal that knows no Unicode
     try:
@@ -54,6 +55,13 @@ def main() -> None:
         place = f"{e.filename}: " if e.filename else ""
         print(f"headway: {place}{e.strerror or e}", file=sys.stderr)
         sys.exit(1)
+
+
+def _stand_in_for_closed_streams() -> None:
+    """Give what the caller closed to nowhere: the next file opened would be that stream else."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 @app.command()

@@ -535,6 +535,34 @@ def test_an_answer_that_cannot_be_written_is_told_in_a_line(home: Path) -> None:
     assert b"No space left" in done.stderr
 
 
+def with_closed(home: Path, closed: str, *args: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command from a shell that closes some of its streams."""
+    return subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", sys.executable, "-m", "pipelines.cli", *args],
+        env=os.environ | {"HEADWAY_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("how", ["table", "json", "csv", "parquet"])
+def test_an_answer_to_a_closed_stdout_goes_nowhere(home: Path, how: str) -> None:
+    done = with_closed(home, ">&-", "queue", "--format", how)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_diagnostics_to_a_closed_stderr_do_not_turn_up_on_stdout(home: Path) -> None:
+    done = with_closed(home, "<&- 2>&-", "job", "nobody")
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+def test_a_file_that_is_opened_takes_no_closed_streams_place(tmp_path: Path) -> None:
+    # A database opened as descriptor 1 would take in what is written to stdout.
+    done = with_closed(tmp_path, "<&- >&- 2>&-", "ingest", str(SAMPLE))
+    assert done.returncode == 0
+    assert ask(tmp_path, "job", "19")["wall_us"] == 1173 * S
+
+
 # Refreshing ---------------------------------------------------------------------------------------
 
 
