@@ -138,7 +138,7 @@ def refresh(
         report = run(site, progress, as_of_us=as_of_us, rebuild=rebuild)
     answer = {name: getattr(report.refreshed, name) for name in _REFRESHED}
     if how is Format.TABLE:
-        tables.print_refreshed(report.refreshed)
+        tables.print_refreshed(report.refreshed, as_of_given=as_of_us is not None)
     elif how is Format.JSON:
         show.print_json(answer)
     else:
@@ -163,10 +163,13 @@ def job(
         elif how is Format.JSON:
             show.print_json(answer)
         else:
-            show.print_rows(answer["loss"], ("category", "component", "cause", "us"), how)
+            facts = {name: value for name, value in answer.items() if name != "loss"}
+            rows = [facts | row for row in answer["loss"] or [{}]]
+            show.print_rows(rows, (*facts, *_LOSS), how)
 
 
-_LEDGER = ("job", "hour_us", "category", "component", "cause", "us")
+_LOSS = ("category", "component", "cause", "us")
+_LEDGER = ("job", "hour_us", *_LOSS)
 
 
 @app.command()
@@ -336,7 +339,7 @@ def demo(
 
     site = Home.open(home)
     run_demo(site, moment_us(until, "--until"))
-    command = f"headway up --home {site.root}"
+    command = f"{sys.argv[0]} up --home {site.root}"  # it may be on no PATH
     if sys.stdout.isatty():
         from pipelines.up import up
 

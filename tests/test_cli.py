@@ -339,6 +339,13 @@ def test_a_job_without_steps_has_no_goodput(home: Path) -> None:
     assert (answer["wall_us"], answer["residual_us"]) == (455 * S, 0)
 
 
+def test_a_job_without_steps_is_not_said_to_have_done_nothing_useful(home: Path) -> None:
+    said = headway(home, "job", "1").stdout.decode()
+    assert "Not useful" not in said
+    # Job 1 ran 160 s and waited 156 + 139 s to run again.
+    assert "Where it went: 7 m 35 s, residual 0 µs" in said
+
+
 def test_a_job_that_never_ran_has_no_wall(home: Path) -> None:
     answer = ask(home, "job", "16")
     assert [answer[name] for name in ("wall_us", "goodput", "gap_us", "residual_us")] == [None] * 4
@@ -481,7 +488,9 @@ def flat(answer: Any) -> list[dict[str, Any]]:
     if isinstance(answer, list):
         rows = answer
     elif "loss" in answer:
-        rows = answer["loss"]
+        facts = {name: value for name, value in answer.items() if name != "loss"}
+        loss = answer["loss"] or [dict.fromkeys(("category", "component", "cause", "us"))]
+        rows = [facts | row for row in loss]
     elif "findings" in answer:
         rows = answer["findings"]
     else:
@@ -493,7 +502,7 @@ def flat(answer: Any) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize("question", [*QUESTIONS, ("job", "1"), ("job", "16")], ids=" ".join)
 def test_csv_and_parquet_say_what_the_json_says(home: Path, question: tuple[str, ...]) -> None:
     rows = flat(ask(home, *question))
     assert rows
@@ -585,6 +594,22 @@ def test_what_was_published_as_of_a_moment_says_so_and_a_refresh_restores_it(
     headway(own_home, "refresh")
     assert "as asked" not in headway(own_home, "job", "19").stdout.decode()
     assert ask(own_home, "ledger") == ask(home, "ledger")
+
+
+def test_a_refresh_as_of_a_moment_says_so_itself(own_home: Path) -> None:
+    done = headway(own_home, "refresh", "--as-of", "2001-01-01T00:00:00Z")
+    said = " ".join(done.stdout.decode().split())
+    assert "data as of 2001-01-01 00:00:00 UTC (as asked; later records were not read)" in said
+
+
+def test_a_store_without_a_record_has_answers_that_say_so(tmp_path: Path) -> None:
+    headway(tmp_path / "home", "refresh")
+    for question in QUESTIONS[1:]:
+        said = headway(tmp_path / "home", *question).stdout.decode()
+        assert said.rstrip().endswith("nothing is stored yet")
+    for words, code in ((("gate", "--change", "firmware"), 3), (("budget",), 0)):
+        said = headway(tmp_path / "home", *words, code=code).stdout.decode()
+        assert said.rstrip().endswith(", no data")
 
 
 def test_a_rebuild_changes_no_number(own_home: Path, home: Path) -> None:

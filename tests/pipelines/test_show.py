@@ -19,6 +19,7 @@ from pipelines.show import (
     print_json,
     print_rows,
     print_table,
+    progress_bar,
     reached,
 )
 
@@ -222,6 +223,32 @@ def test_a_table_that_no_terminal_so_narrow_can_hold_is_turned_with_every_cell_w
         [row[0] for row in rows[:4]],
         [row[0] for row in rows[4:]],
     ]
+
+
+@pytest.mark.parametrize("name", ["[/b]", "[red]x", "train[fp8]", ":smile:", "[link=a]b[/link]"])
+def test_text_is_printed_as_it_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(f"Of {name}", [f"job {name}", "~why"], [[name, name]])
+    console().print(name)
+    assert capsys.readouterr().out.count(name) == 5
+    bar = progress_bar()
+    bar.add_task(name, detail=name)
+    console().print(bar.get_renderable())
+    assert name in capsys.readouterr().out
+
+
+def test_a_table_without_rows_says_so_and_shows_no_headings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table("Ledger", ["job", "hour"], [])
+    print_table("Waiting now, the oldest first: nobody", ["job"], [])
+    assert capsys.readouterr().out == "Ledger: nothing\nWaiting now, the oldest first: nobody\n"
+
+
+def test_a_title_longer_than_its_table_stays_on_its_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table("Waiting now, the oldest first: 1", ["job"], [["a"]])
+    assert capsys.readouterr().out.startswith("Waiting now, the oldest first: 1\n")
 
 
 def test_a_job_that_waits_for_another_is_not_said_to_be_held_by_its_owner() -> None:
