@@ -49,7 +49,7 @@ def main() -> None:
     try:
         app()
     except HeadwayError as e:
-        print(f"headway: {e}", file=sys.stderr)
+        print(f"headway: {show.visible(str(e))}", file=sys.stderr)
         sys.exit(2 if isinstance(e, UsageError) else 1)
     except OSError as e:
         place = f"{e.filename}: " if e.filename else ""

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,14 +51,24 @@ def _joined(text: str) -> str:
     return _JOINED.sub(_JOINT, text)
 
 
+_COMMANDS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+"""Characters that a terminal obeys, but for the end of a line."""
+
+
+def visible(text: str) -> str:
+    r"""The text with what a terminal would obey written out: \x1b[2J for what clears it."""
+    return _COMMANDS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
 class _Console(Console):
     """A terminal on which no line ends between a number and its unit, or its sign.
 
-    Text is printed as it is: a job may be called `[/b]` or `:smile:`.
+    Text is printed as it is: a job may be called `[/b]` or `:smile:`, or hold what would command
+    the terminal.
     """
 
     def render_str(self, text: str, **how: Any) -> Text:
-        return super().render_str(_joined(text), **how)
+        return super().render_str(_joined(visible(text)), **how)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -69,10 +79,19 @@ class _Console(Console):
 
 def console(stderr: bool = False) -> Console:
     """A terminal to print to; wide enough where the output is no terminal."""
-    stream = sys.stderr if stderr else sys.stdout
-    told = stream.isatty() or "COLUMNS" in os.environ
-    width = None if told else _WIDE
+    width = _width(sys.stderr if stderr else sys.stdout)
     return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
+
+
+def _width(stream: TextIO) -> int:
+    """Columns as COLUMNS says, else as the terminal does; where one says 0, it knows none."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _WIDE
+    except OSError:
+        return _WIDE
 
 
 def progress_bar() -> rich_progress.Progress:
@@ -183,6 +202,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         out.print(title if ": " in title else f"{title}: nothing", style="bold")
         return
     out.print(title, style="bold")
+    rows = [[visible(cell).replace("\n", "\\n") for cell in row] for row in rows]
     lines = [[column.lstrip(">~") for column in columns], *rows]
     needed = [
         min(max(map(cell_len, _joined(" ".join(cells)).split()), default=0), LONG_WORD)

@@ -720,7 +720,8 @@ def test_a_site_s_policy_renames_its_tiers(own_home: Path) -> None:
 def test_a_home_that_cannot_be_a_directory_is_a_fault_of_usage(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for words in (("ledger",), ("refresh",)):
-        headway(tmp_path / "file", *words, code=2)
+        told = f"home {tmp_path / 'file'}: {tmp_path / 'file'} is a file, not a directory"
+        assert told in headway(tmp_path / "file", *words, code=2).stderr.decode()
         headway(tmp_path / "home", *words, "--home", "file/below", code=2)
 
 

@@ -236,6 +236,25 @@ def test_text_is_printed_as_it_is(name: str, capsys: pytest.CaptureFixture[str])
     assert name in capsys.readouterr().out
 
 
+def test_no_name_commands_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a\x1b[2J\x07\r\tb\x9b1m\x7f"
+    print_table(f"Of {name}", [name, "~why"], [[name, name], ["two\nlines", ""]])
+    console().print(name)
+    said = capsys.readouterr().out
+    assert said.replace("\n", "").isprintable()
+    assert said.count(r"a\x1b[2J\x07\x0d\x09b\x9b1m\x7f") == 5
+    assert r"two\nlines" in said
+
+
+@pytest.mark.parametrize("columns", ["0", "-1", "wide", ""])
+def test_a_terminal_that_does_not_know_its_width_hides_nothing(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    print_table("Ledger", ["job"], [["a" * 99]])
+    assert capsys.readouterr().out.split() == ["Ledger", "job", "a" * 99]
+
+
 def test_a_table_without_rows_says_so_and_shows_no_headings(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
