@@ -10,6 +10,7 @@ from answers.facts import Facts
 from answers.freezes import Course, course, gating, spenders
 from answers.journal import Journal
 from answers.moments import rfc3339
+from answers.wording import hours
 from metrics.budget import Amount, Budget, State, Unit
 from metrics.conventions import HOUR_US, US_PER_S
 from metrics.documents import closest
@@ -308,10 +309,7 @@ def _spent(report: Report) -> str:
         lost = f"{amount.bad} of {amount.total} missed, {report.budget.allowed} allowed"
     else:
         unit = "GPU-hours" if report.series.unit is Unit.GPU_US else "hours"
-        lost = (
-            f"{amount.bad // HOUR_US:,} {unit} lost,"
-            f" {report.budget.allowed // HOUR_US:,} allowed in 30 days"
-        )
+        lost = f"{hours(amount.bad)} {unit} lost, {hours(report.budget.allowed)} allowed in 30 days"
     return f"{report.series.slo} of {report.series.scope} has spent its budget ({lost}{most})"
 
 

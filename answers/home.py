@@ -26,7 +26,7 @@ class Home:
         root = root.resolve()
         nearest = next(place for place in (root, *root.parents) if place.exists())
         if not nearest.is_dir():
-            raise UsageError(f"--home {root}: {nearest} is a file, not a directory")
+            raise UsageError(f"home {root}: {nearest} is a file, not a directory")
         return cls(root)
 
     @classmethod
@@ -36,9 +36,7 @@ class Home:
         try:
             home.root.mkdir(parents=True, exist_ok=True)
         except OSError as e:
-            raise UsageError(
-                f"--home {home.root}: cannot be made a directory ({e.strerror})"
-            ) from e
+            raise UsageError(f"home {home.root}: cannot be made a directory ({e.strerror})") from e
         return home
 
     @property

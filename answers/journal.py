@@ -6,6 +6,7 @@ by a further entry.
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -52,23 +53,16 @@ class Journal:
 
     def entries(self) -> list[Ruling]:
         """All entries, in the order written. Raises HeadwayError where it cannot be read."""
-        if not self._path.exists():
-            return []
-        with self._open() as con:
-            rows = con.execute(f"select {_COLUMNS} from entries order by id").fetchall()
-        return [_ruling(row) for row in rows]
+        return [_ruling(row) for row in self._read(f"select {_COLUMNS} from entries order by id")]
 
     def latest(self, kind: Kind, scope: Scope, body: Mapping[str, Any]) -> Ruling | None:
         """The last entry of a kind, a scope and a content, if there is one."""
-        if not self._path.exists():
-            return None
-        with self._open() as con:
-            row = con.execute(
-                f"select {_COLUMNS} from entries where kind = ? and scope = ? and body = ?"
-                " order by id desc limit 1",
-                (kind.value, str(scope), json.dumps(body)),
-            ).fetchone()
-        return _ruling(row) if row else None
+        rows = self._read(
+            f"select {_COLUMNS} from entries where kind = ? and scope = ? and body = ?"
+            " order by id desc limit 1",
+            (kind.value, str(scope), json.dumps(body)),
+        )
+        return _ruling(rows[0]) if rows else None
 
     def append(
         self,
@@ -91,17 +85,36 @@ class Journal:
             ).fetchone()
         return _ruling(row)
 
+    def _read(self, query: str, params: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
+        if not self._path.exists():
+            return []
+        with self._open(self._access_without_rights()) as con:
+            return con.execute(query, params).fetchall()
+
+    def _access_without_rights(self) -> str:
+        """How SQLite is to open it for somebody who may only read; empty for all others.
+
+        Beside a write-ahead log its index is there too, or a reader would have to make one; without
+        a log nobody has it open, and it is read as a file that stays as it is.
+        """
+        if all(os.access(place, os.W_OK) for place in (self._path, self._path.parent)):
+            return ""
+        logged = self._path.with_name(self._path.name + "-wal").exists()
+        return "?mode=ro" if logged else "?mode=ro&immutable=1"
+
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open(self, access: str = "") -> Iterator[sqlite3.Connection]:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            con = sqlite3.connect(self._path, timeout=WAIT_S)
+            place = self._path.absolute().as_uri() + access
+            con = sqlite3.connect(place, timeout=WAIT_S, uri=True)
         except (OSError, sqlite3.Error) as e:
             raise HeadwayError(f"{self._path}: the journal cannot be opened ({e})") from e
         try:
-            con.execute("pragma journal_mode = wal")
-            con.execute("pragma foreign_keys = on")
-            con.executescript(_SCHEMA)
+            if not access:
+                con.execute("pragma journal_mode = wal")
+                con.execute("pragma foreign_keys = on")
+                con.executescript(_SCHEMA)
             yield con
         except sqlite3.Error as e:
             raise HeadwayError(f"{self._path}: the journal cannot be used ({e})") from e

@@ -1,5 +1,9 @@
 """Estimates in words, with the digits that an estimate has."""
 
+from fractions import Fraction
+
+from metrics.conventions import HOUR_US
+
 
 def span(seconds: float) -> str:
     """A duration in one unit: 1.5 s, 240 s, 65.7 min, 9.0 h, 12.5 d."""
@@ -27,6 +31,15 @@ def percent(share: float) -> str:
 def whole(share: float) -> str:
     """A share that somebody chose, in percent with the digits that it has."""
     return f"{share * 100:.6g} %"
+
+
+def hours(us: int) -> str:
+    """µs as hours, GPU-µs as GPU-hours: 49,152; a decimal below a hundred, if it is not whole."""
+    exact = Fraction(us, HOUR_US)
+    if 0 < abs(exact) < Fraction(1, 20):
+        return "< 0.1" if us > 0 else "> -0.1"
+    whole = exact.denominator == 1 or abs(exact) >= 100
+    return f"{round(exact):,}" if whole else f"{float(exact):.1f}"
 
 
 def plural(amount: int, one: str) -> str:

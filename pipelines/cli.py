@@ -43,17 +43,25 @@ def site(
 
 def main() -> None:
     """The console script: run a command, and turn what Headway reports into an exit code."""
+    _stand_in_for_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # bars, on a terminal that knows no Unicode
     try:
         app()
     except HeadwayError as e:
-        print(f"headway: {e}", file=sys.stderr)
+        print(f"headway: {show.visible(str(e))}", file=sys.stderr)
         sys.exit(2 if isinstance(e, UsageError) else 1)
     except OSError as e:
         place = f"{e.filename}: " if e.filename else ""
         print(f"headway: {place}{e.strerror or e}", file=sys.stderr)
         sys.exit(1)
+
+
+def _stand_in_for_closed_streams() -> None:
+    """Give what the caller closed to nowhere: the next file opened would be that stream else."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 @app.command()
@@ -130,7 +138,7 @@ def refresh(
         report = run(site, progress, as_of_us=as_of_us, rebuild=rebuild)
     answer = {name: getattr(report.refreshed, name) for name in _REFRESHED}
     if how is Format.TABLE:
-        tables.print_refreshed(report.refreshed)
+        tables.print_refreshed(report.refreshed, as_of_given=as_of_us is not None)
     elif how is Format.JSON:
         show.print_json(answer)
     else:
@@ -155,10 +163,13 @@ def job(
         elif how is Format.JSON:
             show.print_json(answer)
         else:
-            show.print_rows(answer["loss"], ("category", "component", "cause", "us"), how)
+            facts = {name: value for name, value in answer.items() if name != "loss"}
+            rows = [facts | row for row in answer["loss"] or [{}]]
+            show.print_rows(rows, (*facts, *_LOSS), how)
 
 
-_LEDGER = ("job", "hour_us", "category", "component", "cause", "us")
+_LOSS = ("category", "component", "cause", "us")
+_LEDGER = ("job", "hour_us", *_LOSS)
 
 
 @app.command()
@@ -328,7 +339,7 @@ def demo(
 
     site = Home.open(home)
     run_demo(site, moment_us(until, "--until"))
-    command = f"headway up --home {site.root}"
+    command = f"{sys.argv[0]} up --home {site.root}"  # it may be on no PATH
     if sys.stdout.isatty():
         from pipelines.up import up
 

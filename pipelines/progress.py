@@ -19,7 +19,7 @@ class Progress(show.Barred, Report):
 
     def file_done(self, path: Path) -> None:
         """Move the bar by one file."""
-        self._bar.update(self._task, advance=_size(path), detail=path.name)
+        self._bar.update(self._task, advance=_size(path), detail=show.visible(path.name))
 
     def stage_begins(self, name: str) -> None:
         """Name the stage at work."""

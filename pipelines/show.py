@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,11 +51,24 @@ def _joined(text: str) -> str:
     return _JOINED.sub(_JOINT, text)
 
 
+_COMMANDS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+"""Characters that a terminal obeys, but for the end of a line."""
+
+
+def visible(text: str) -> str:
+    r"""The text with what a terminal would obey written out: \x1b[2J for what clears it."""
+    return _COMMANDS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
 class _Console(Console):
-    """A terminal on which no line ends between a number and its unit, or its sign."""
+    """A terminal on which no line ends between a number and its unit, or its sign.
+
+    Text is printed as it is: a job may be called `[/b]` or `:smile:`, or hold what would command
+    the terminal.
+    """
 
     def render_str(self, text: str, **how: Any) -> Text:
-        return super().render_str(_joined(text), **how)
+        return super().render_str(_joined(visible(text)), **how)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -66,18 +79,28 @@ class _Console(Console):
 
 def console(stderr: bool = False) -> Console:
     """A terminal to print to; wide enough where the output is no terminal."""
-    stream = sys.stderr if stderr else sys.stdout
-    told = stream.isatty() or "COLUMNS" in os.environ
-    return _Console(stderr=stderr, highlight=False, width=None if told else _WIDE)
+    width = _width(sys.stderr if stderr else sys.stdout)
+    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
+
+
+def _width(stream: TextIO) -> int:
+    """Columns as COLUMNS says, else as the terminal does; where one says 0, it knows none."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _WIDE
+    except OSError:
+        return _WIDE
 
 
 def progress_bar() -> rich_progress.Progress:
     """A bar on stderr that goes when it is done; nothing where stderr is no terminal."""
     out = console(stderr=True)
     return rich_progress.Progress(
-        rich_progress.TextColumn("{task.description}"),
+        rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(),
-        rich_progress.TextColumn("{task.fields[detail]}"),
+        rich_progress.TextColumn("{task.fields[detail]}", markup=False),
         rich_progress.TimeElapsedColumn(),
         console=out,
         transient=True,
@@ -171,9 +194,15 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     Where the terminal is too narrow for that every column may: a cut number would be a wrong one.
     Numbers then stay whole as long as there is room for that, then words; where there is none, what
-    was a row stands as a column, as many beside one another as there is room for.
+    was a row stands as a column, as many beside one another as there is room for. Without rows only
+    the title is printed, which says so.
     """
     out = console()
+    if not rows:
+        out.print(title if ": " in title else f"{title}: nothing", style="bold")
+        return
+    out.print(title, style="bold")
+    rows = [[visible(cell).replace("\n", "\\n") for cell in row] for row in rows]
     lines = [[column.lstrip(">~") for column in columns], *rows]
     needed = [
         min(max(map(cell_len, _joined(" ".join(cells)).split()), default=0), LONG_WORD)
@@ -182,16 +211,16 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         for column, cells in zip(columns, zip(*lines, strict=True), strict=True)
     ]
     if sum(needed) + _GAP * len(needed) <= out.width:
-        out.print(_table(title, columns, rows, may_wrap=False))
+        out.print(_table(columns, rows, may_wrap=False))
         return
     numbers = [column.startswith(">") for column in columns]
     widths = _widths(lines, out.width, numbers)
     if widths is None and len(columns) < MOST_WRAPPED:
         widths = _widths(lines, out.width, [False] * len(numbers))
-    if widths or not rows:
-        out.print(_table(title, columns, rows, may_wrap=True, widths=widths))
+    if widths:
+        out.print(_table(columns, rows, may_wrap=True, widths=widths))
     else:
-        _print_turned(out, title, lines)
+        _print_turned(out, lines)
 
 
 LONG_WORD = 24
@@ -200,7 +229,7 @@ MOST_WRAPPED = 8
 """A table of fewer columns is read more easily with numbers on two lines than turned."""
 
 
-def _print_turned(out: Console, title: str, lines: Sequence[Sequence[str]]) -> None:
+def _print_turned(out: Console, lines: Sequence[Sequence[str]]) -> None:
     """Print headings as a column, and rows as further columns, in parts that fit side by side."""
     heads, *rows = lines
     left = max(map(cell_len, heads)) + _GAP
@@ -210,7 +239,7 @@ def _print_turned(out: Console, title: str, lines: Sequence[Sequence[str]]) -> N
         shown = rows[first : first + beside]
         columns = ("", *(f">{row[0]}" if len(shown) > 1 else row[0] for row in shown))
         cells = [list(line) for line in zip(heads, *shown, strict=True)][1:]
-        table = _table(title if first == 0 else "", columns, cells, may_wrap=True)
+        table = _table(columns, cells, may_wrap=True)
         table.columns[0].no_wrap = True
         out.print(table)
 
@@ -244,15 +273,12 @@ def _widths(
 
 
 def _table(
-    title: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     may_wrap: bool,
     widths: Sequence[int] | None = None,
 ) -> Table:
-    made = Table(
-        title=title, title_justify="left", title_style="bold", header_style="dim", box=None
-    )
+    made = Table(header_style="dim", box=None)
     for place, column in enumerate(columns):
         made.add_column(
             column.lstrip(">~"),

@@ -10,10 +10,9 @@ create or replace temp macro begins_us(own_begin_us, before_us) as
 create or replace temp macro is_clipped(own_begin_us, before_us) as
   coalesce(own_begin_us < before_us - 1000, false);
 
--- A list or an object that was read as text is none (see pipelines/records.py for the same rule).
+-- See pipelines/records.py for the same rule.
 create or replace temp macro is_storable_text(given) as
-  given <> '' and length(given) <= 4096 and not contains(given, chr(0))
-  and given[1] not in ('{', '[');
+  given <> '' and length(given) <= 4096 and not contains(given, chr(0));
 
 create or replace temp macro category_of(cause) as case
   when cause in ('preemption', 'maintenance') then cause

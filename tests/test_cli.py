@@ -339,6 +339,13 @@ def test_a_job_without_steps_has_no_goodput(home: Path) -> None:
     assert (answer["wall_us"], answer["residual_us"]) == (455 * S, 0)
 
 
+def test_a_job_without_steps_is_not_said_to_have_done_nothing_useful(home: Path) -> None:
+    said = headway(home, "job", "1").stdout.decode()
+    assert "Not useful" not in said
+    # Job 1 ran 160 s and waited 156 + 139 s to run again.
+    assert "Where it went: 7 m 35 s, residual 0 µs" in said
+
+
 def test_a_job_that_never_ran_has_no_wall(home: Path) -> None:
     answer = ask(home, "job", "16")
     assert [answer[name] for name in ("wall_us", "goodput", "gap_us", "residual_us")] == [None] * 4
@@ -481,7 +488,9 @@ def flat(answer: Any) -> list[dict[str, Any]]:
     if isinstance(answer, list):
         rows = answer
     elif "loss" in answer:
-        rows = answer["loss"]
+        facts = {name: value for name, value in answer.items() if name != "loss"}
+        loss = answer["loss"] or [dict.fromkeys(("category", "component", "cause", "us"))]
+        rows = [facts | row for row in loss]
     elif "findings" in answer:
         rows = answer["findings"]
     else:
@@ -493,7 +502,7 @@ def flat(answer: Any) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize("question", [*QUESTIONS, ("job", "1"), ("job", "16")], ids=" ".join)
 def test_csv_and_parquet_say_what_the_json_says(home: Path, question: tuple[str, ...]) -> None:
     rows = flat(ask(home, *question))
     assert rows
@@ -535,6 +544,34 @@ def test_an_answer_that_cannot_be_written_is_told_in_a_line(home: Path) -> None:
     assert b"No space left" in done.stderr
 
 
+def with_closed(home: Path, closed: str, *args: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command from a shell that closes some of its streams."""
+    return subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", sys.executable, "-m", "pipelines.cli", *args],
+        env=os.environ | {"HEADWAY_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("how", ["table", "json", "csv", "parquet"])
+def test_an_answer_to_a_closed_stdout_goes_nowhere(home: Path, how: str) -> None:
+    done = with_closed(home, ">&-", "queue", "--format", how)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_diagnostics_to_a_closed_stderr_do_not_turn_up_on_stdout(home: Path) -> None:
+    done = with_closed(home, "<&- 2>&-", "job", "nobody")
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+def test_a_file_that_is_opened_takes_no_closed_streams_place(tmp_path: Path) -> None:
+    # A database opened as descriptor 1 would take in what is written to stdout.
+    done = with_closed(tmp_path, "<&- >&- 2>&-", "ingest", str(SAMPLE))
+    assert done.returncode == 0
+    assert ask(tmp_path, "job", "19")["wall_us"] == 1173 * S
+
+
 # Refreshing ---------------------------------------------------------------------------------------
 
 
@@ -557,6 +594,22 @@ def test_what_was_published_as_of_a_moment_says_so_and_a_refresh_restores_it(
     headway(own_home, "refresh")
     assert "as asked" not in headway(own_home, "job", "19").stdout.decode()
     assert ask(own_home, "ledger") == ask(home, "ledger")
+
+
+def test_a_refresh_as_of_a_moment_says_so_itself(own_home: Path) -> None:
+    done = headway(own_home, "refresh", "--as-of", "2001-01-01T00:00:00Z")
+    said = " ".join(done.stdout.decode().split())
+    assert "data as of 2001-01-01 00:00:00 UTC (as asked; later records were not read)" in said
+
+
+def test_a_store_without_a_record_has_answers_that_say_so(tmp_path: Path) -> None:
+    headway(tmp_path / "home", "refresh")
+    for question in QUESTIONS[1:]:
+        said = headway(tmp_path / "home", *question).stdout.decode()
+        assert said.rstrip().endswith("nothing is stored yet")
+    for words, code in ((("gate", "--change", "firmware"), 3), (("budget",), 0)):
+        said = headway(tmp_path / "home", *words, code=code).stdout.decode()
+        assert said.rstrip().endswith(", no data")
 
 
 def test_a_rebuild_changes_no_number(own_home: Path, home: Path) -> None:
@@ -667,7 +720,8 @@ def test_a_site_s_policy_renames_its_tiers(own_home: Path) -> None:
 def test_a_home_that_cannot_be_a_directory_is_a_fault_of_usage(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for words in (("ledger",), ("refresh",)):
-        headway(tmp_path / "file", *words, code=2)
+        told = f"home {tmp_path / 'file'}: {tmp_path / 'file'} is a file, not a directory"
+        assert told in headway(tmp_path / "file", *words, code=2).stderr.decode()
         headway(tmp_path / "home", *words, "--home", "file/below", code=2)
 
 

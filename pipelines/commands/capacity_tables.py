@@ -52,13 +52,11 @@ def _print_figures(found: Spent) -> None:
     out.print(
         f"busy share {_share(found, found.busy)}: useful steps of what is installed;"
         f" allocated share {_share(found, found.allocated)}. Neither is an objective.",
-        markup=False,
     )
     gap = found.installed - found.busy
     out.print(
         f"the gap of {_share(found, gap)} is {_share(found, found.deliberate)} on purpose"
         f" (reserves, draining, maintenance) and {_share(found, found.rest)} the rest",
-        markup=False,
     )
 
 
@@ -89,7 +87,6 @@ def print_shares(rows: list[dict[str, Any]], is_known: bool) -> None:
     out.print(
         f"borrowed {_amount(borrowed)}: {_amount(lent)} of what others left,"
         f" {_amount(borrowed - lent)} of what nobody is guaranteed",
-        markup=False,
     )
 
 

@@ -16,7 +16,7 @@ _HOLDS = {True: "yes", False: "no", None: "unknown"}
 def print_plan(answer: Answer) -> None:
     """The advice, its arithmetic, what must hold besides, and where the numbers are from."""
     out = console()
-    out.print(answer["advice"], markup=False)
+    out.print(answer["advice"])
     out.print()
     _print_list("Arithmetic", answer["arithmetic"])
     _print_intervals(answer)
@@ -31,7 +31,7 @@ def _print_list(title: str, lines: list[str]) -> None:
     out = console()
     out.print(title, style="bold")
     for line in lines:
-        out.print(Padding(out.render_str(f"· {line}", markup=False), (0, 0, 0, 1)))
+        out.print(Padding(out.render_str(f"· {line}"), (0, 0, 0, 1)))
 
 
 def _print_intervals(answer: Answer) -> None:
@@ -80,7 +80,7 @@ def _dollars(amount: float | None, currency: str) -> str:
 def print_retention(answer: Answer) -> None:
     """What is kept by which rule, what for, and the storage."""
     out = console()
-    out.print(answer["advice"], markup=False)
+    out.print(answer["advice"])
     out.print()
     cells = [
         [

@@ -194,7 +194,6 @@ def _print(answer: dict[str, Any]) -> None:
         f"{answer['result']}: {answer['bytes']:,} bytes in {answer['seconds']:.1f} s"
         f" ({speed:,.3g} MB/s)",
         style="bold green" if answer["result"] == "pass" else "bold red",
-        markup=False,
     )
     if "recorded" in answer:
         out.print(f"recorded as {len(answer['recorded'])} restore_test events", style="dim")

@@ -7,8 +7,8 @@ from answers import questions
 from answers.budgets import Report
 from answers.durability import Durability
 from answers.mart import Meta
+from answers.wording import hours
 from metrics.budget import Budget, Unit
-from metrics.conventions import HOUR_US
 from metrics.scope import Scope
 from pipelines.show import bar, console, duration, moment, percent, print_table, reached, text
 
@@ -36,17 +36,17 @@ def print_notes(report: "RunReport") -> None:
     """What else a run has to say, on stderr."""
     notes = console(stderr=True)
     for path in report.skipped:
-        notes.print(f"passed over {path}: no source recognises it", style="yellow", markup=False)
+        notes.print(f"passed over {path}: no source recognises it", style="yellow")
     if any(summary.quarantined for summary in report.summaries):
         notes.print("`headway quality` shows what was quarantined and why", style="yellow")
 
 
-def print_refreshed(refreshed: "Refreshed | None") -> None:
+def print_refreshed(refreshed: "Refreshed | None", as_of_given: bool = False) -> None:
     """How much a refresh derived, and as of when."""
     if refreshed is not None:
         console().print(
             f"jobs derived: {refreshed.jobs}, job-hours: {refreshed.hours};"
-            f" data as of {moment(refreshed.as_of_us)} UTC"
+            f" {_as_of(refreshed.as_of_us, as_of_given)}"
         )
         if refreshed.folded_steps:
             console().print(
@@ -76,7 +76,7 @@ def print_job(answer: dict[str, Any]) -> None:
     """A job's facts, and a bar for each thing that its wall-clock went to besides useful steps."""
     out = console()
     wall_us = answer["wall_us"]
-    out.print(f"Job {answer['job']}", style="bold", markup=False)
+    out.print(f"Job {answer['job']}", style="bold")
     facts = [
         ("state", answer["state"]),
         ("tier", text(answer["tier"])),
@@ -89,7 +89,7 @@ def print_job(answer: dict[str, Any]) -> None:
     if not answer["instrumented"]:
         facts.append(("why unknown", "no step records: the job is not instrumented"))
     for name, value in facts:
-        out.print(f"  {name:<12} {value}", markup=False)
+        out.print(f"  {name:<12} {value}")
     shown = [row for row in answer["loss"] if row["us"] * 1000 >= wall_us]
     rest = answer["loss"][len(shown) :]
     if len(rest) > 2:
@@ -112,14 +112,21 @@ def print_job(answer: dict[str, Any]) -> None:
     if answer["gap_us"] is None:
         out.print("It has no wall-clock yet: no allocation and no step was recorded.")
         return
-    title = f"Not useful: {duration(answer['gap_us'])}, residual {answer['residual_us']} µs"
+    what = "Not useful" if answer["instrumented"] else "Where it went"
+    title = f"{what}: {duration(answer['gap_us'])}, residual {answer['residual_us']} µs"
     print_table(title, heads, rows)
 
 
 def print_as_of(meta: Meta) -> None:
     """As of when the answers above hold."""
-    given = " (as asked; later records were not read)" if meta.as_of_given else ""
-    console().print(f"data as of {moment(meta.as_of_us)} UTC{given}", style="dim")
+    console().print(_as_of(meta.as_of_us, meta.as_of_given), style="dim")
+
+
+def _as_of(us: int | None, is_given: bool) -> str:
+    if us is None:
+        return "nothing is stored yet"
+    given = " (as asked; later records were not read)" if is_given else ""
+    return f"data as of {moment(us)} UTC{given}"
 
 
 def print_queue(answer: dict[str, dict[str, Any]]) -> None:
@@ -184,7 +191,6 @@ def print_restarts(rows: list[dict[str, Any]], times: dict[str, Any]) -> None:
         f"restarts: {times['restarts']}, not recovered: {times['censored']};"
         f" p50 {reached(times['p50_us'], times['max_us'])},"
         f" p90 {reached(times['p90_us'], times['max_us'])}",
-        markup=False,
     )
 
 
@@ -279,12 +285,11 @@ def _print_judged(report: Report) -> None:
             f"adjusted by {len(adjusted.exclusions)} exclusions and"
             f" {len(adjusted.reattributions)} re-attributions (`headway journal`)"
         )
-    stale = ": too old to decide on" if judged.stale else ""
-    out.print(
-        f"as of {moment(judged.as_of_us)} UTC, data through"
-        f" {moment(judged.data_through_us)}{stale}",
-        style="dim",
-    )
+    known = "no data"
+    if judged.data_through_us is not None:
+        stale = ": too old to decide on" if judged.stale else ""
+        known = f"data through {moment(judged.data_through_us)}{stale}"
+    out.print(f"as of {moment(judged.as_of_us)} UTC, {known}", style="dim")
 
 
 def _print_goodput(report: Report) -> None:
@@ -295,7 +300,6 @@ def _print_goodput(report: Report) -> None:
         f"goodput of {report.series.scope}: whole {percent(found['goodput'])}, with the platform's"
         f" losses alone {percent(found['platform_goodput'])};"
         f" {found['jobs_within']} of {found['jobs']} large jobs within their own budget",
-        markup=False,
     )
     if between is not None:
         cost = found["cost_of_a_restart_minute"]
@@ -319,7 +323,6 @@ def _print_durability(found: Durability) -> None:
     console().print(
         f"checkpoint promise: {found.promise.value}; {proven} of {len(found.runs)} large runs"
         f" proven by a restore; {known}",
-        markup=False,
     )
 
 
@@ -333,7 +336,7 @@ def _counted(report: Report, amount: int) -> str:
         return f"{amount:,}"
     if report.series.unit is Unit.US:
         return duration(amount)
-    return f"{round(Fraction(amount, HOUR_US)):,}"
+    return hours(amount)
 
 
 def _rate(burn: Fraction | None) -> str:
@@ -345,13 +348,11 @@ def print_gate(answer: dict[str, Any]) -> None:
     out = console()
     style = {"allow": "bold green", "deny": "bold red"}.get(answer["decision"], "bold yellow")
     title = f"{answer['decision']}: {answer['change']} on {answer['scope']}"
-    out.print(title, style=style, markup=False)
-    out.print(answer["explanation"], markup=False)
+    out.print(title, style=style)
+    out.print(answer["explanation"])
     for warning in answer["warnings"]:
-        out.print(f"note: {warning}", style="dim", markup=False)
-    out.print(
-        f"as of {answer['as_of']}, data through {answer['data_through']}", style="dim", markup=False
-    )
+        out.print(f"note: {warning}", style="dim")
+    out.print(f"as of {answer['as_of']}, {_through(answer)}", style="dim")
 
 
 def print_history(answer: dict[str, Any]) -> None:
@@ -431,11 +432,16 @@ def print_preview(answer: dict[str, Any]) -> None:
         else "would not freeze rollouts",
         None: "cannot be judged: the data are too old at that moment (`headway refresh`)",
     }[answer["would_freeze"]]
-    out.print(f"{answer['change']} on {', '.join(answer['nodes'])} {verdict}", markup=False)
+    out.print(f"{answer['change']} on {', '.join(answer['nodes'])} {verdict}")
     hours = ", ".join(str(row["hour"])[:16] for row in answer["cheapest_hours"])
     out.print(f"least running work in the coming week (UTC): {hours}")
-    out.print(f"at {answer['at']}, data through {answer['data_through']}", style="dim")
+    out.print(f"at {answer['at']}, {_through(answer)}", style="dim")
 
 
 def _left_of(unit: str, amount: int) -> str:
-    return f"{amount:,}" if unit == Unit.COUNT else f"{round(Fraction(amount, HOUR_US)):,} GPU-h"
+    return f"{amount:,}" if unit == Unit.COUNT else f"{hours(amount)} GPU-h"
+
+
+def _through(answer: dict[str, Any]) -> str:
+    through = answer["data_through"]
+    return "no data" if through is None else f"data through {through}"

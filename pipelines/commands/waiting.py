@@ -69,11 +69,11 @@ def _print_story(answer: dict[str, Any]) -> None:
     said = "its wait is unknown: no submission is on record"
     if answer["wait_us"] is not None:
         said = f"{verb} {duration(answer['wait_us'])}, {duration(answer['explained_us'])} explained"
-    out.print(f"Job {answer['job']}: {said}", style="bold", markup=False)
+    out.print(f"Job {answer['job']}: {said}", style="bold")
     if answer["now"]:
-        out.print(f"  now: {answer['now']}", markup=False)
+        out.print(f"  now: {answer['now']}")
     if answer["present"]:
-        out.print(f"  {outlook(answer['present'])}", markup=False)
+        out.print(f"  {outlook(answer['present'])}")
     cells = [
         [row["reason"], duration(row["us"]), share(row["us"], answer["wait_us"])]
         for row in answer["reasons"]

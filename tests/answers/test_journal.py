@@ -1,7 +1,11 @@
 """The journal: what was decided stays as it was written, whoever tries to change it."""
 
+import multiprocessing
+import os
 import sqlite3
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -87,6 +91,52 @@ def test_a_file_that_is_no_journal_is_said_to_be_none(home: Home) -> None:
     home.journal.write_text("not a database, and longer than a header of one would be" * 9)
     with pytest.raises(HeadwayError, match=r"journal\.sqlite"):
         Journal(home).entries()
+
+
+@pytest.fixture
+def lent() -> Iterator[Home]:
+    """A home that everybody may look into."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Home.open(Path(made) / "home")
+
+
+def read_without_rights(home: Home) -> list[Ruling] | HeadwayError:
+    """The entries as somebody reads them who may not write, in a process of their own."""
+    home.root.chmod(0o555)
+    for file in home.root.iterdir():
+        file.chmod(0o444)
+    receiver, sender = multiprocessing.get_context("fork").Pipe(duplex=False)
+    child = os.fork()
+    if not child:
+        try:
+            if os.geteuid() == 0:
+                os.setuid(65534)  # nobody
+            sender.send(Journal(home).entries())
+        except HeadwayError as e:
+            sender.send(e)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    home.root.chmod(0o755)
+    return receiver.recv() if receiver.poll() else HeadwayError("no answer")
+
+
+def test_whoever_may_not_write_reads_it(lent: Home) -> None:
+    assert read_without_rights(lent) == []
+    written = Journal(lent).append(Kind.FREEZE, "ada", "heat")
+    assert read_without_rights(lent) == [written]
+
+
+def test_whoever_may_not_write_reads_it_while_somebody_else_does(lent: Home) -> None:
+    written = Journal(lent).append(Kind.FREEZE, "ada", "heat")
+    writing = sqlite3.connect(lent.journal)  # keeps the log there
+    writing.execute("begin immediate")
+    try:
+        assert lent.journal.with_name("journal.sqlite-wal").exists()
+        assert read_without_rights(lent) == [written]
+    finally:
+        writing.close()
 
 
 def ruling(

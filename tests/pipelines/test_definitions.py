@@ -10,6 +10,7 @@ import dagster as dg
 import harness
 import pytest
 
+import sql
 from answers.home import Home
 from answers.mart import open_mart
 from pipelines import dagster_home
@@ -129,37 +130,53 @@ def test_the_checks_pass_on_good_data_and_block(home: Home) -> None:
     assert all(evaluation.passed and evaluation.blocking for evaluation in evaluations)
 
 
-def test_a_ledger_that_does_not_balance_fails_its_check_and_is_not_published(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+BROKEN = {
+    "job_hours_balance": ("marts/ledger", "select * replace (us + 1 as us) from good"),
+    "no_negative_time": (
+        "marts/ledger",
+        "from good union all by name select distinct job_id, hour_us, 'useful' as category,"
+        " 'nothing' as component, '' as cause, 0::bigint as us from good",
+    ),
+    "keys_are_unique": (
+        "marts/ledger",
+        "select * replace (us - 1 as us) from good"
+        " union all select * replace (1::bigint as us) from good",
+    ),
+    "capacity_is_whole": ("capacity/capacity", "select * replace (gpu_us + 1 as gpu_us) from good"),
+}
+"""For each check that blocks: a model, and what makes rows of it that only that check refuses."""
+
+
+def test_every_check_that_blocks_is_shown_to_fail() -> None:
+    assert set(BROKEN) == set(CHECKS)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_check_that_fails_says_so_and_nothing_is_published(
+    home: Home, monkeypatch: pytest.MonkeyPatch, check: str
 ) -> None:
     assert run_job(home).success
     with open_mart(home) as mart:
         published_us = mart.meta().published_us
-
-    def lose_a_microsecond(name: str) -> str:
-        return (
-            real_read(name).replace("sum(us)::bigint", "(sum(us) + 1)::bigint")
-            if (name == "marts/ledger")
-            else real_read(name)
-        )
-
-    import sql
-
+    model, harm = BROKEN[check]
     real_read = sql.read
-    monkeypatch.setattr(sql, "read", lose_a_microsecond)
-    extra = {"event": "job_submitted", "ts_us": harness.RECENT_US, "job": "new", "tier": "batch"}
-    started = {
-        **extra,
-        "event": "resources_allocated",
-        "ts_us": harness.RECENT_US + 1,
-        "attempt": 0,
-    }
-    ended = {**extra, "event": "job_ended", "ts_us": harness.RECENT_US + 9, "outcome": "completed"}
-    harness.write_jsonl(home.root / "inbox" / "more.lifecycle.jsonl", [extra, started, ended])
+
+    def read(name: str) -> str:
+        return f"with good as ({real_read(name)}) {harm}" if name == model else real_read(name)
+
+    monkeypatch.setattr(sql, "read", read)
+    more = {"job": "new", "ts_us": harness.RECENT_US, "attempt": 0, "gpus": 1}
+    records = [
+        more | {"event": "resources_allocated"},
+        more | {"event": "job_ended", "ts_us": harness.RECENT_US + 9, "outcome": "completed"},
+        NODE | {"ts_us": harness.RECENT_US},
+    ]
+    harness.write_jsonl(home.root / "inbox" / "more.lifecycle.jsonl", records)
     result = run_job(home)
     assert not result.success
     failed = [e.check_name for e in result.get_asset_check_evaluations() if not e.passed]
-    assert failed == ["job_hours_balance"]
+    assert failed == [check]
+    assert [e.blocking for e in result.get_asset_check_evaluations()] == [True] * len(CHECKS)
     with open_mart(home) as mart:
         assert mart.meta().published_us == published_us
         assert mart.rows("select job from jobs") == [{"job": three_weeks.JOB}]

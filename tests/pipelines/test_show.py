@@ -19,6 +19,7 @@ from pipelines.show import (
     print_json,
     print_rows,
     print_table,
+    progress_bar,
     reached,
 )
 
@@ -222,6 +223,51 @@ def test_a_table_that_no_terminal_so_narrow_can_hold_is_turned_with_every_cell_w
         [row[0] for row in rows[:4]],
         [row[0] for row in rows[4:]],
     ]
+
+
+@pytest.mark.parametrize("name", ["[/b]", "[red]x", "train[fp8]", ":smile:", "[link=a]b[/link]"])
+def test_text_is_printed_as_it_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(f"Of {name}", [f"job {name}", "~why"], [[name, name]])
+    console().print(name)
+    assert capsys.readouterr().out.count(name) == 5
+    bar = progress_bar()
+    bar.add_task(name, detail=name)
+    console().print(bar.get_renderable())
+    assert name in capsys.readouterr().out
+
+
+def test_no_name_commands_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a\x1b[2J\x07\r\tb\x9b1m\x7f"
+    print_table(f"Of {name}", [name, "~why"], [[name, name], ["two\nlines", ""]])
+    console().print(name)
+    said = capsys.readouterr().out
+    assert said.replace("\n", "").isprintable()
+    assert said.count(r"a\x1b[2J\x07\x0d\x09b\x9b1m\x7f") == 5
+    assert r"two\nlines" in said
+
+
+@pytest.mark.parametrize("columns", ["0", "-1", "wide", ""])
+def test_a_terminal_that_does_not_know_its_width_hides_nothing(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    print_table("Ledger", ["job"], [["a" * 99]])
+    assert capsys.readouterr().out.split() == ["Ledger", "job", "a" * 99]
+
+
+def test_a_table_without_rows_says_so_and_shows_no_headings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table("Ledger", ["job", "hour"], [])
+    print_table("Waiting now, the oldest first: nobody", ["job"], [])
+    assert capsys.readouterr().out == "Ledger: nothing\nWaiting now, the oldest first: nobody\n"
+
+
+def test_a_title_longer_than_its_table_stays_on_its_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table("Waiting now, the oldest first: 1", ["job"], [["a"]])
+    assert capsys.readouterr().out.startswith("Waiting now, the oldest first: 1\n")
 
 
 def test_a_job_that_waits_for_another_is_not_said_to_be_held_by_its_owner() -> None:

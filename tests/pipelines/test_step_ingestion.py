@@ -75,6 +75,28 @@ def quarantine(con: duckdb.DuckDBPyConnection) -> list[tuple[int | None, str, st
     return con.execute("select line, reason, raw from quarantine order by line").fetchall()
 
 
+@pytest.mark.parametrize("name", ["[exp] llama", "{a}", "[1, 2]", '["j"]', "["])
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_a_name_that_looks_like_a_list_is_a_name(
+    con: duckdb.DuckDBPyConnection, tmp_path: Path, name: str, suffix: str
+) -> None:
+    records = [record(n, ends=10 * n, job=name, straggler_node=name) for n in (1, 2)]
+    path = tmp_path / f"a.steps.{suffix}"
+    if suffix == "jsonl":
+        write(path, *records, record(3, job=[name]), record(3, straggler_node={name: 1}))
+    elif suffix == "csv":
+        pd.DataFrame(records).to_csv(path, index=False)
+    else:
+        pd.DataFrame(records).to_parquet(path)
+    take(con, path)
+    assert {(*key, row[-1]) for key, row in stored(con).items()} == {
+        (name, 0, 1, name),
+        (name, 0, 2, name),
+    }
+    reasons = [reason.partition(":")[0] for _, reason, _ in quarantine(con)]
+    assert reasons == (["bad field job", "bad field straggler_node"] if suffix == "jsonl" else [])
+
+
 # --- formats ---
 
 

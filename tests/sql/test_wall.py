@@ -101,6 +101,12 @@ def test_without_an_end_the_wall_lasts_to_the_latest_ts_in_the_store(
     assert answers.wall() == (0, 700)
 
 
+def test_a_step_that_gave_way_to_another_of_its_key_moves_no_as_of(derive: Derive) -> None:
+    # Step 2 at 90 came first; the one at 20 is smaller, and the other is quarantined.
+    assert derive([allocated(0)], [step(10, 1), step(90, 2)]).wall() == (0, 90)
+    assert derive([], [step(20, 2)]).wall() == (0, 20)
+
+
 def test_only_ts_moves_as_of_not_the_announced_end_of_a_window(derive: Derive) -> None:
     window = event("maintenance_planned", 50, None, id="m", starts_us=0, ends_us=0)
     window |= {"starts_us": window["ts_us"], "ends_us": window["ts_us"] + 9_000_000_000}
