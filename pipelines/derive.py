@@ -70,9 +70,9 @@ class FailedChecks(IntegrityError):
         first = next(fault for found in faults.values() for fault in found)
         count = sum(len(found) for found in faults.values())
         super().__init__(
-            f"{count} checks of the derived numbers failed, the first being: {first}. Nothing was "
-            "committed or published; this is a fault of Headway: please report it with the "
-            "job's records"
+            f"the derived numbers contradict themselves: {first} (of {count} faults the first). "
+            "Nothing was committed or published; this is a fault of Headway: please report it "
+            "with the job's records"
         )
 
 
