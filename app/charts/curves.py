@@ -193,7 +193,7 @@ def _layers(theme: Theme) -> list[alt.Chart]:
     edges = limits.mark_rule(strokeDash=[4, 3]).encode(x=x, color=base.color_of())
     rings = limits.mark_point(
         filled=True, fill=theme.background, size=70, strokeWidth=2, opacity=1
-    ).encode(x=x, y=y, stroke=alt.Stroke("color", type="nominal", scale=None, legend=None))
+    ).encode(x=x, y=y, stroke=base.stroke_of())
     is_late = "log(datum.s / low) > 0.65 * log(high / low)"
     said = [
         limits.mark_text(

@@ -318,7 +318,7 @@ def _lane(name: str, top: int, height: int, **mark: Any) -> alt.Chart:
             y=alt.value(top),
             y2=alt.value(top + height),
             color=base.color_of(),
-            stroke=alt.Stroke("color", type="nominal", scale=None, legend=None),
+            stroke=base.stroke_of(),
             tooltip=base.tip("what|What", "cause|Cause", "exact|For", "when|From"),
         )
     )
@@ -394,7 +394,7 @@ def _bars(theme: Theme) -> list[alt.Chart]:
             y=_px("y0"),
             y2=alt.Y2("y1"),
             color=base.color_of(),
-            stroke=alt.Stroke("color", type="nominal", scale=None, legend=None),
+            stroke=base.stroke_of(),
             tooltip=base.tip("what|What", "exact|Lost", "when|From"),
         )
         for kind, opacity in (("solid", 1), ("hollow", theme.hollow))

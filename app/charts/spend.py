@@ -122,21 +122,7 @@ def template(name: str) -> base.Spec:
             opacity=alt.Opacity("on", type="quantitative", scale=None, legend=None),
         )
     )
-    bars = [
-        base.data("bars")
-        .transform_filter(f"datum.kind == '{kind}'")
-        .mark_rect(fillOpacity=opacity, strokeWidth=1.2, cursor="pointer", **base.bar_offsets(16))
-        .encode(
-            x=base.share_x("x0", LEFT, RIGHT),
-            x2="x1",
-            y=base.row_y(),
-            y2="end",
-            color=base.color_of(),
-            stroke=alt.Stroke("color", type="nominal", scale=None, legend=None),
-            tooltip=base.tip("what|What", "exact|In all", "part|This part", "share|Share"),
-        )
-        for kind, opacity in (("solid", 1), ("hollow", theme.hollow))
-    ]
+    tips = base.tip("what|What", "exact|In all", "part|This part", "share|Share")
     ticks = (
         base.data("ticks")
         .mark_tick(
@@ -153,7 +139,7 @@ def template(name: str) -> base.Spec:
         [
             bands,
             base.hits("bands"),
-            *bars,
+            *base.share_bars(LEFT, RIGHT, theme, tips, cursor="pointer"),
             ticks,
             *base.row_text("labels", "label", 2, "left", theme, room=LEFT - 8),
             *base.row_text("labels", "value", alt.ExprRef("width - 78"), "right", theme),
