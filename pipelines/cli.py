@@ -20,7 +20,14 @@ from metrics.errors import HeadwayError, UsageError
 from metrics.policy import load_policy
 from pipelines import show
 from pipelines.commands import capacity, collecting, decisions, planning, proving, tables, waiting
-from pipelines.commands.options import FormatOption, HomeOption, JobOption, ScopeOption, moment_us
+from pipelines.commands.options import (
+    FormatOption,
+    HomeOption,
+    JobOption,
+    RefreshOption,
+    ScopeOption,
+    moment_us,
+)
 from pipelines.listening import SITE, Listening
 from pipelines.show import Format
 
@@ -68,9 +75,7 @@ def ingest(
     columns: Annotated[
         str | None, typer.Option(help="Column names, comma-separated, of sacct output without any.")
     ] = None,
-    refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Derive and publish afterwards.")
-    ] = True,
+    refresh: RefreshOption = True,
     home: HomeOption = None,
     how: FormatOption = Format.TABLE,
 ) -> None:
