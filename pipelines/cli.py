@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
@@ -30,6 +30,9 @@ from pipelines.commands.options import (
 )
 from pipelines.listening import SITE, Listening
 from pipelines.show import Format
+
+if TYPE_CHECKING:
+    from pipelines.defs.site import Report  # Dagster is slow to import
 
 app = typer.Typer(
     name="headway",
@@ -89,21 +92,25 @@ def ingest(
         report = run(
             site, progress, Ingestion(paths, source, _zone(timezone), names), refresh=refresh
         )
+    _print_ingested(report, how)
+    if not (report.summaries or report.failures):
+        raise UsageError("no complete file that a source recognises in what was named")
+    if report.failures:
+        raise UsageError("; ".join(str(failure) for failure in report.failures))
+
+
+def _print_ingested(report: "Report", how: Format) -> None:
+    names = (*tables.SUMMARY, "known")
     rows = [
-        {name: getattr(summary, name) for name in (*tables.SUMMARY, "known")}
-        | {"path": str(summary.path)}
+        {name: getattr(summary, name) for name in names} | {"path": str(summary.path)}
         for summary in report.summaries
     ]
     if how is Format.TABLE:
         tables.print_ingested(rows)
         tables.print_refreshed(report.refreshed)
     else:
-        show.print_data(rows, (*tables.SUMMARY, "known"), how)
+        show.print_data(rows, names, how)
     tables.print_notes(report)
-    if not (report.summaries or report.failures):
-        raise UsageError("no complete file that a source recognises in what was named")
-    if report.failures:
-        raise UsageError("; ".join(str(failure) for failure in report.failures))
 
 
 def _zone(name: str) -> str:

@@ -204,6 +204,12 @@ def _lines(theme: Theme) -> list[alt.Chart]:
         .mark_rule(opacity=0, strokeWidth=3)
         .encode(x=x, tooltip=base.tip("when|At", "said|Left"))
     )
+    return [*rules, under, *_forecast(theme), left, hover]
+
+
+def _forecast(theme: Theme) -> list[alt.Chart]:
+    """What is left from now on: the band of burns, with nothing lost, at the present burn."""
+    x, y = _x(), _y()
     band = (
         base.data("band")
         .mark_area(color=theme.forecast, opacity=0.2, clip=True)
@@ -219,7 +225,7 @@ def _lines(theme: Theme) -> list[alt.Chart]:
         .mark_line(color=theme.forecast, strokeDash=[6, 3], strokeWidth=2, clip=True)
         .encode(x=x, y=y)
     )
-    return [*rules, under, band, left, hover, nothing, burning]
+    return [band, nothing, burning]
 
 
 def _marks(theme: Theme) -> list[alt.Chart]:
@@ -256,7 +262,12 @@ def _marks(theme: Theme) -> list[alt.Chart]:
         for above in (1, 0)
         for halo in base.halos(theme)
     ]
-    now = base.data("now")
+    return [changes, thaws, *level_text, *_present(theme)]
+
+
+def _present(theme: Theme) -> list[alt.Chart]:
+    """A dot at the newest hour, with what is left there."""
+    x, now = _x(), base.data("now")
     dot = now.mark_point(filled=True, color=theme.ink, size=60, opacity=1).encode(x=x, y=_y())
     now_text = [
         now.mark_text(align="right", dx=-8, dy=14, fontWeight="bold", **halo).encode(
@@ -264,4 +275,4 @@ def _marks(theme: Theme) -> list[alt.Chart]:
         )
         for halo in base.halos(theme)
     ]
-    return [changes, thaws, *level_text, dot, *now_text]
+    return [dot, *now_text]
