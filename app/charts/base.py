@@ -86,6 +86,7 @@ def _config(theme: Theme) -> Spec:
             "domainColor": theme.rule,
             "tickColor": theme.rule,
         },
+        "axisY": {"labelPadding": 6},
         "text": {"fontSize": 12, "color": theme.ink},
     }
 
@@ -202,7 +203,12 @@ def utc_x(field_: str = "at", **scale: Any) -> alt.X:
         field_,
         type="temporal",
         axis=alt.Axis(
-            labelExpr=_MOMENT, labelOverlap=True, tickCount=narrow(4, 8), grid=False, title=None
+            labelExpr=_MOMENT,
+            labelOverlap=True,
+            labelSeparation=8,
+            tickCount=narrow(4, 8),
+            grid=False,
+            title=None,
         ),
         scale=alt.Scale(type="utc", nice=False, **scale),
     )

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from math import log
 from typing import Any
 
 import altair as alt
 
 from app import format
-from app.charts import base
+from app.charts import base, naming
 from app.palette import THEMES, Theme
 from metrics.conventions import US_PER_S
 from metrics.survival import Step
@@ -57,9 +58,8 @@ def drawing(
         rows["cuts"] += [style | point for point in _cuts(curve, low_s)]
         rows["limits"] += [style | limit for limit in _limit(curve, place, len(curves) > 1)]
         rows["quantiles"] += [style | point for point in _marked(curve)]
-        if len(curves) > 1 and curve.steps:
-            at_us, share = _middle(curve.steps, 0.55 - 0.2 * place)
-            rows["names"].append(style | _point(max(at_us / US_PER_S, low_s), share))
+    if len(curves) > 1:
+        rows["names"] = _named(curves, aims, low_s, high_s, THEMES[theme])
     return base.Drawing(
         template(theme),
         rows,
@@ -103,7 +103,7 @@ def _limit(curve: Curve, place: int, is_one_of_many: bool) -> list[dict[str, Any
         "named": f"{curve.label}: {said}" if is_one_of_many else said,
         "short": said.replace("within", "in"),
     }
-    return [_point(curve.limit_us / US_PER_S, share) | texts | {"foot": (12 + 18 * place) / HEIGHT}]
+    return [_point(curve.limit_us / US_PER_S, share) | texts | {"foot": _foot(place)}]
 
 
 def _marked(curve: Curve) -> list[dict[str, Any]]:
@@ -137,9 +137,31 @@ def _at(steps: Sequence[Step], age_us: int) -> float:
     return max((s.share for s in steps if s.age_us <= age_us), default=0.0)
 
 
-def _middle(steps: Sequence[Step], share: float) -> tuple[int, float]:
-    found = next((s for s in steps if s.share >= share), steps[-1])
-    return found.age_us, found.share
+def _named(
+    curves: Sequence[Curve], aims: Sequence[Fraction], low_s: float, high_s: float, look: Theme
+) -> list[dict[str, Any]]:
+    """Where each curve's name stands, clear of the limits with their texts and of the target."""
+
+    def x(us: int) -> float:
+        return max(0.0, log(us / US_PER_S / low_s) / log(high_s / low_s)) if us else 0.0
+
+    limits = {place: x(c.limit_us) for place, c in enumerate(curves) if c.limit_us is not None}
+    lines = [naming.Box(at, at, 0.0, 1.0) for at in limits.values()]
+    lines += [naming.Box(0.0, 1.0, float(aim), float(aim)) for aim in aims]
+    texts = [naming.Box(0.0, 1.0, 0.0, _foot(max(limits)) + 10 / HEIGHT)] if limits else []
+    drawn = [naming.Curve(c.label, [(x(s.age_us), s.share) for s in c.steps]) for c in curves]
+    found = zip(curves, naming.places(drawn, texts, lines, HEIGHT), strict=True)
+    return [
+        _style(number, curve, look)
+        | {"s": low_s * (high_s / low_s) ** place.x, "share": place.share, "side": place.side}
+        for number, (curve, place) in enumerate(found)
+        if place is not None
+    ]
+
+
+def _foot(place: int) -> float:
+    """How high the text of a curve's limit stands."""
+    return (12 + 18 * place) / HEIGHT
 
 
 def _alt(curves: Sequence[Curve], title: str) -> str:
@@ -172,7 +194,12 @@ def _x() -> alt.X:
         scale=alt.Scale(
             type="log", domain=[alt.ExprRef("low"), alt.ExprRef("high")], nice=False, clamp=True
         ),
-        axis=alt.Axis(values=alt.ExprRef("ticks"), labelExpr=f"{parts} : ''", labelOverlap=True),
+        axis=alt.Axis(
+            values=alt.ExprRef("ticks"),
+            labelExpr=f"{parts} : ''",
+            labelOverlap=True,
+            labelSeparation=8,
+        ),
     )
 
 
@@ -266,9 +293,17 @@ def _said(theme: Theme) -> list[alt.Chart]:
 
 
 def _names(theme: Theme) -> list[alt.Chart]:
+    is_left, gap_px = "datum.side == 'left'", naming.GAP_PX
     return [
         base.data("names")
-        .mark_text(align="right", dx=-8, fontWeight="bold", **halo)
+        .mark_text(
+            align=alt.ExprRef(f"{is_left} ? 'right' : 'left'"),
+            baseline=alt.ExprRef(f"{is_left} ? 'bottom' : 'top'"),
+            dx=alt.ExprRef(f"{is_left} ? -{gap_px} : {gap_px}"),
+            dy=alt.ExprRef(f"{is_left} ? -{gap_px} : {gap_px}"),
+            fontWeight="bold",
+            **halo,
+        )
         .encode(
             x=_x(),
             y=_y(),
