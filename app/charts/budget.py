@@ -39,7 +39,6 @@ def drawing(line: Line, theme: str) -> base.Drawing:
     low = max(min([*values, -0.1]), -1.5)
     high = min(max([*values, line.thaw_level * 2, 0.25]), 1.0)
     floor = low - 0.12 * (high - low)
-    last = line.left[-1] if line.left else None
     return base.Drawing(
         template(theme),
         {
@@ -62,7 +61,7 @@ def drawing(line: Line, theme: str) -> base.Drawing:
             ],
             "thaws": _thaws(line),
             "levels": _levels(line),
-            "now": [] if last is None else [_now(*last)],
+            "now": [_now(line.left)] if line.left else [],
         },
         HEIGHT,
         _alt(line),
@@ -101,8 +100,13 @@ def _levels(line: Line) -> list[dict[str, Any]]:
     return [row | {"at": start, "above": int(row is thaw)} for row in (thaw, spent)]
 
 
-def _now(us: int, left: float) -> dict[str, Any]:
-    return {"at": base.ms(us), "left": left, "text": f"{format.percent(left)} left"}
+def _now(points: Sequence[tuple[int, float]]) -> dict[str, Any]:
+    """The newest hour, and whether the line came up to it: then its text stands above the line."""
+    us, left = points[-1]
+    lately = points[-max(1, len(points) // 6) :]
+    is_up = sum(before for _, before in lately) < left * len(lately)
+    text = f"{format.percent(left)} left"
+    return {"at": base.ms(us), "left": left, "text": text, "up": int(is_up)}
 
 
 def _alt(line: Line) -> str:
@@ -270,9 +274,9 @@ def _present(theme: Theme) -> list[alt.Chart]:
     x, now = _x(), base.data("now")
     dot = now.mark_point(filled=True, color=theme.ink, size=60, opacity=1).encode(x=x, y=_y())
     now_text = [
-        now.mark_text(align="right", dx=-8, dy=14, fontWeight="bold", **halo).encode(
-            x=x, y=_y(), text=alt.Text("text", type="nominal")
-        )
+        now.mark_text(
+            align="right", dx=-8, dy=alt.ExprRef("datum.up ? -14 : 14"), fontWeight="bold", **halo
+        ).encode(x=x, y=_y(), text=alt.Text("text", type="nominal"))
         for halo in base.halos(theme)
     ]
     return [dot, *now_text]

@@ -258,6 +258,16 @@ def test_nothing_that_is_written_on_the_curve_of_intervals_lies_on_another(
         assert hits == [], (times, restart_s)
 
 
+@pytest.mark.parametrize(("lately", "is_up"), [((-0.3, -0.2, -0.1), 1), ((0.3, 0.2, 0.1), 0)])
+def test_what_is_left_now_is_written_where_the_line_did_not_come_from(
+    lately: tuple[float, ...], is_up: int
+) -> None:
+    left = [(NOW + n * H, share) for n, share in enumerate((0.5,) * 15 + lately)]
+    line = budget.Line(left, [], [], [], [], [], [], 0.05, left[-1][0], "Left")
+    (now,) = budget.drawing(line, "light").datasets["now"]
+    assert (now["left"], now["up"]) == (lately[-1], is_up)
+
+
 def test_a_gang_s_bar_is_filled_as_far_as_it_is_gathered() -> None:
     drawing = gangs.drawing(GANGS, "light", "GPUs gathered")
     filled = {b["what"]: b["x1"] for b in drawing.datasets["bars"] if b["kind"] == "solid"}
