@@ -145,7 +145,7 @@ def template(name: str) -> base.Spec:
     theme = THEMES[name]
     return base.build(
         theme,
-        [*_spans(theme), *_lines(theme), *_marks(theme)],
+        [*_spans(theme), *_lines(theme), *_gap_names(theme), *_marks(theme)],
         {"low": -0.25, "high": 1.0},
     )
 
@@ -166,21 +166,25 @@ def _spans(theme: Theme) -> list[alt.Chart]:
         .mark_text(align="left", baseline="top", fontWeight="bold", color=theme.frozen, dx=4)
         .encode(x=from_x, y=alt.value(9), text=alt.Text("text", type="nominal"))
     )
-    sides: tuple[tuple[str, base.Align, int], ...] = (("true", "right", -4), ("false", "left", 4))
     gap = (
         base.data("unknown")
         .mark_rect(fillOpacity=0, stroke=theme.unknown, strokeDash=[4, 3])
         .encode(x=from_x, x2="to", y=alt.value(12), y2=alt.value(HEIGHT - 40))
     )
-    gap_said = [
+    return [shade, bar, gap, said]
+
+
+def _gap_names(theme: Theme) -> list[alt.Chart]:
+    """What is said of each gap, above the line: it may be longer than its gap is wide."""
+    sides: tuple[tuple[str, base.Align, int], ...] = (("true", "right", -4), ("false", "left", 4))
+    return [
         base.data("unknown")
         .transform_filter(f"datum.late == {inside}")
         .mark_text(align=align, baseline="top", color=theme.ink2, dx=dx, **halo)
-        .encode(x=from_x, y=alt.value(26), text=alt.Text("text", type="nominal"))
+        .encode(x=_x("from"), y=alt.value(26), text=alt.Text("text", type="nominal"))
         for inside, align, dx in sides
         for halo in base.halos(theme)
     ]
-    return [shade, bar, gap, said, *gap_said]
 
 
 def _lines(theme: Theme) -> list[alt.Chart]:
