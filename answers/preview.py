@@ -1,5 +1,6 @@
 """What a planned change of some nodes would cost, before anybody agrees to it."""
 
+from collections.abc import Collection
 from typing import Any
 
 from answers.budgets import Moment, Report
@@ -21,12 +22,7 @@ def preview(
     `would_freeze` is None where the data are too old at that moment to tell.
     Raises UsageError for a node that no running job's records name among those there are.
     """
-    known = facts.nodes()
-    for node in nodes:
-        if node not in known:
-            raise UsageError(
-                f"--nodes {node}: no allocation names it{closest(node, sorted(known))}"
-            )
+    _refuse_unknown(nodes, facts.nodes())
     assumed_us = facts.policy.restart_limit_us
     hit = [Interrupted(**row) for row in facts.jobs_on(nodes)]
     losses = {job.job: job.lost_us(away_us, assumed_us) for job in hit}
@@ -40,22 +36,31 @@ def preview(
         "nodes": nodes,
         "at": rfc3339(at_us),
         "data_through": rfc3339(moment.data_through_us),
-        "jobs": [
-            {
-                "job": job.job,
-                "gpus": job.gpus,
-                "restart_us": job.restart_us,
-                "checkpoint_interval_us": job.interval_us,
-                "lost_us": losses[job.job],
-            }
-            for job in hit
-        ],
+        "jobs": [_hit(job, losses[job.job]) for job in hit],
         "budgets": found,
         "would_freeze": None if moment.stale else any(row["exhausts"] for row in found),
         "cheapest_hours": [
             {"hour": rfc3339(hour_us), "gpu_us": work}
             for hour_us, work in cheapest_hours(facts.work(), at_us)
         ],
+    }
+
+
+def _refuse_unknown(nodes: list[str], known: Collection[str]) -> None:
+    for node in nodes:
+        if node not in known:
+            raise UsageError(
+                f"--nodes {node}: no allocation names it{closest(node, sorted(known))}"
+            )
+
+
+def _hit(job: Interrupted, lost_us: int) -> dict[str, Any]:
+    return {
+        "job": job.job,
+        "gpus": job.gpus,
+        "restart_us": job.restart_us,
+        "checkpoint_interval_us": job.interval_us,
+        "lost_us": lost_us,
     }
 
 

@@ -223,13 +223,14 @@ def head(
     the numbers behind the answer.
     """
     if with_scope:
-        left, right = st.columns([3, 1], vertical_alignment="bottom")
+        choosers = [choose] if choose is not None else []
+        choosers.append(lambda: _choose_scope(seen))
+        left, *right = st.columns([3, *(1 for _ in choosers)], vertical_alignment="bottom")
         with left:
             st.title(title, anchor=False)
-        with right:
-            if choose is not None:
-                choose()
-            _choose_scope(seen)
+        for place, show_choice in zip(right, choosers, strict=True):
+            with place:
+                show_choice()
     else:
         st.title(title, anchor=False)
     if sentence:
@@ -358,6 +359,14 @@ def table(rows: Sequence[Mapping[str, Any]], none: str = "Nothing to list.") -> 
     """Rows as a table, numbers to the right, sentences wrapped; `none` says it where none are."""
     if rows:
         st.html(markup.table(rows))
+    else:
+        st.caption(none)
+
+
+def listed(lines: Sequence[str], none: str) -> None:
+    """Sentences as a list; `none` says it where none are."""
+    if lines:
+        st.markdown("\n".join(f"- {line}" for line in lines))
     else:
         st.caption(none)
 

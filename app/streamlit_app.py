@@ -34,7 +34,8 @@ def main() -> None:
     """Run the page that the address names."""
     st.set_page_config(page_title="Headway", page_icon=":material/speed:", layout="centered")
     st.html(STYLE)
-    st.html(f"<style>:root {{ --ground: {THEMES[frame.theme()].background}; }}</style>")
+    look = THEMES[frame.theme()]
+    st.html(f"<style>:root {{ --ground: {look.background}; --ink2: {look.ink2}; }}</style>")
     pages = {
         section: [
             st.Page(

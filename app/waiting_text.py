@@ -57,8 +57,8 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> Rows:
     """How often each contract was kept, broken and not judged."""
     return [
         {
-            "Broken": format.count(row["broken"]),
             "Contract": format.capital(row["promise"]),
+            "Broken": format.count(row["broken"]),
             "Kept": format.count(row["kept"]),
             "Unknown": format.count(row["unknown"]),
         }

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from metrics.conventions import TakenState
+
 MOST_POINTS = 11_000
 """Prometheus refuses a range query of more points a series (web/api/v1/api.go, query_range)."""
 
@@ -25,17 +27,6 @@ DCGM_BLANKS = (
 (dcgm_structs.h, DCGM_INT32_BLANK and its neighbours); Prometheus has all as 64-bit floats."""
 
 Label = Literal["node", "rack", "gpu", "cluster_queue", "tier", "status", "priority_class"]
-NodeStateName = Literal[
-    "allocated",
-    "spare_for_restart",
-    "warm_pool",
-    "draining",
-    "gang_reserved",
-    "backfill",
-    "maintenance",
-    "down",
-    "power_capped",
-]
 
 
 def server_address(url: str) -> str:
@@ -73,7 +64,7 @@ class StateQuery(_Query):
     that moment, or that the node is not in this state.
     """
 
-    state: NodeStateName
+    state: TakenState
     counter: bool = False
     absence: Literal["unknown", "no"] = "unknown"
 

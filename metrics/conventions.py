@@ -39,6 +39,22 @@ Category = Literal[
 """What instrumented time that is not useful may have gone to."""
 CATEGORIES: tuple[str, ...] = get_args(Category)
 
+TakenState = Literal[
+    "allocated",
+    "spare_for_restart",
+    "warm_pool",
+    "draining",
+    "gang_reserved",
+    "backfill",
+    "maintenance",
+    "down",
+    "power_capped",
+]
+"""States of a node that something tells of; where none holds, it is idle."""
+NodeState = Literal[TakenState, "idle"]
+"""States that a node may be in."""
+NODE_STATES: tuple[str, ...] = get_args(NodeState)
+
 
 def category_of(cause: str) -> str:
     """The category of time lost to a cause."""

@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
@@ -20,9 +20,19 @@ from metrics.errors import HeadwayError, UsageError
 from metrics.policy import load_policy
 from pipelines import show
 from pipelines.commands import capacity, collecting, decisions, planning, proving, tables, waiting
-from pipelines.commands.options import FormatOption, HomeOption, JobOption, ScopeOption, moment_us
+from pipelines.commands.options import (
+    FormatOption,
+    HomeOption,
+    JobOption,
+    RefreshOption,
+    ScopeOption,
+    moment_us,
+)
 from pipelines.listening import SITE, Listening
 from pipelines.show import Format
+
+if TYPE_CHECKING:
+    from pipelines.defs.site import Report  # Dagster is slow to import
 
 app = typer.Typer(
     name="headway",
@@ -76,9 +86,7 @@ def ingest(
     columns: Annotated[
         str | None, typer.Option(help="Column names, comma-separated, of sacct output without any.")
     ] = None,
-    refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Derive and publish afterwards.")
-    ] = True,
+    refresh: RefreshOption = True,
     home: HomeOption = None,
     how: FormatOption = Format.TABLE,
 ) -> None:
@@ -92,21 +100,25 @@ def ingest(
         report = run(
             site, progress, Ingestion(paths, source, _zone(timezone), names), refresh=refresh
         )
+    _print_ingested(report, how)
+    if not (report.summaries or report.failures):
+        raise UsageError("no complete file that a source recognises in what was named")
+    if report.failures:
+        raise UsageError("; ".join(str(failure) for failure in report.failures))
+
+
+def _print_ingested(report: "Report", how: Format) -> None:
+    names = (*tables.SUMMARY, "known")
     rows = [
-        {name: getattr(summary, name) for name in (*tables.SUMMARY, "known")}
-        | {"path": str(summary.path)}
+        {name: getattr(summary, name) for name in names} | {"path": str(summary.path)}
         for summary in report.summaries
     ]
     if how is Format.TABLE:
         tables.print_ingested(rows)
         tables.print_refreshed(report.refreshed)
     else:
-        show.print_data(rows, (*tables.SUMMARY, "known"), how)
+        show.print_data(rows, names, how)
     tables.print_notes(report)
-    if not (report.summaries or report.failures):
-        raise UsageError("no complete file that a source recognises in what was named")
-    if report.failures:
-        raise UsageError("; ".join(str(failure) for failure in report.failures))
 
 
 def _zone(name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metrics.conventions import CAUSES, US_PER_S
+from metrics.conventions import CAUSES, NODE_STATES, US_PER_S
 from metrics.moments import EARLIEST_US, LATEST_US, NoMoment, read_us
 
 LONGEST_US = LATEST_US - EARLIEST_US
@@ -176,18 +176,7 @@ FIELDS: dict[str, Callable[[object], Any]] = {
         "user_hold",
         "other",
     ),
-    "state": _one_of(
-        "allocated",
-        "spare_for_restart",
-        "warm_pool",
-        "draining",
-        "gang_reserved",
-        "backfill",
-        "maintenance",
-        "down",
-        "power_capped",
-        "idle",
-    ),
+    "state": _one_of(*NODE_STATES),
 }
 """Every field of the lifecycle stream besides `event` and `ts`, and how its value is read."""
 

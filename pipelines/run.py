@@ -23,6 +23,15 @@ class Ingestion:
     timezone: str = "UTC"
     columns: tuple[str, ...] = ()
 
+    def config(self) -> dict[str, Any]:
+        """As Dagster's asset takes it."""
+        return {
+            "paths": [str(path) for path in self.paths],
+            "source": self.source,
+            "timezone": self.timezone,
+            "columns": list(self.columns),
+        }
+
 
 @dataclass(frozen=True)
 class Pull:
@@ -31,6 +40,14 @@ class Pull:
     url: str | None = None
     from_us: int | None = None
     until_us: int | None = None
+
+    def config(self) -> dict[str, Any]:
+        """As Dagster's asset takes it, which has no word for what is not given."""
+        return {
+            "url": self.url or "",
+            "from_us": self.from_us or 0,
+            "until_us": self.until_us or 0,
+        }
 
 
 def run(
@@ -47,31 +64,23 @@ def run(
     Raises what the assets raised where it is Headway's own (see metrics.errors), and HeadwayError
     with Dagster's message otherwise.
     """
-    config: dict[str, Any] = {}
     assets: list[Any] = []
+    config: dict[str, Any] = {}
     if ingestion is not None:
         assets.append(raw_events)
-        config["raw_events"] = {
-            "config": {
-                "paths": [str(path) for path in ingestion.paths],
-                "source": ingestion.source,
-                "timezone": ingestion.timezone,
-                "columns": list(ingestion.columns),
-            }
-        }
+        config["raw_events"] = {"config": ingestion.config()}
     if pull is not None:
         assets.append(prometheus_samples)
-        config["prometheus_samples"] = {
-            "config": {
-                "url": pull.url or "",
-                "from_us": pull.from_us or 0,
-                "until_us": pull.until_us or 0,
-            }
-        }
+        config["prometheus_samples"] = {"config": pull.config()}
     if refresh:
         assets += [derived, mart]
         how = {"config": {"as_of_us": as_of_us or 0, "rebuild": rebuild}}
         config |= {"derivation": how, "mart": how}
+    _materialize(assets, config, home, report)
+    return report
+
+
+def _materialize(assets: list[Any], config: dict[str, Any], home: Home, report: Report) -> None:
     try:
         with dg.DagsterInstance.ephemeral(settings={"telemetry": {"enabled": False}}) as instance:
             dg.materialize(
@@ -85,7 +94,6 @@ def run(
             )
     except (dg.DagsterError, duckdb.Error) as e:
         raise _ours(e) from e
-    return report
 
 
 def _ours(error: BaseException) -> HeadwayError:

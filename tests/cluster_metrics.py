@@ -20,13 +20,11 @@ Two GPUs a node: 80 % busy on node-a, 20 % on node-b.
 
 import subprocess
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import services
-import yaml
 
 MINUTE_S = 60
 MINUTES = 120
@@ -106,14 +104,6 @@ def open_metrics(begin_s: int) -> str:
     return "\n".join(by_series) + "\n# EOF\n"
 
 
-def is_ready(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{address}/-/ready", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
 @contextmanager
 def prometheus(folder: Path, begin_s: int, target: str | None = None) -> Iterator[str]:
     """The address of a Prometheus that holds it, and scrapes `target` each second.
@@ -122,36 +112,12 @@ def prometheus(folder: Path, begin_s: int, target: str | None = None) -> Iterato
     """
     text = folder / "cluster.om"
     text.write_text(open_metrics(begin_s), encoding="utf-8")
-    store = folder / "tsdb"
     subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", text, store],
+        ["promtool", "tsdb", "create-blocks-from", "openmetrics", text, folder / "tsdb"],
         check=True,
         capture_output=True,
     )
     scrapes = [{"job_name": "live", "static_configs": [{"targets": [target]}]}] if target else []
-    file = folder / "prometheus.yaml"
-    file.write_text(
-        yaml.safe_dump({"global": {"scrape_interval": "1s"}, "scrape_configs": scrapes}),
-        encoding="utf-8",
-    )
-    port = services.free_port()
-    log = folder / "prometheus.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={file}",
-                f"--storage.tsdb.path={store}",
-                f"--web.listen-address=127.0.0.1:{port}",
-                "--query.lookback-delta=30s",
-            ],
-            stdout=out,
-            stderr=out,
-        )
-    try:
-        address = f"http://127.0.0.1:{port}"
-        services.until(lambda: is_ready(address), "Prometheus to be ready", 60)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(30)
+    config = {"global": {"scrape_interval": "1s"}, "scrape_configs": scrapes}
+    with services.prometheus(folder, config, "--query.lookback-delta=30s") as port:
+        yield f"http://127.0.0.1:{port}"

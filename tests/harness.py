@@ -59,6 +59,13 @@ def write_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> Path:
     return path
 
 
+def write_lines(path: Path, *records: dict[str, Any] | str | bytes) -> Path:
+    """A file of lines: records as JSON, anything else as it is."""
+    parts = [r if isinstance(r, (str, bytes)) else json.dumps(r) + "\n" for r in records]
+    path.write_bytes(b"".join(p if isinstance(p, bytes) else p.encode() for p in parts))
+    return path
+
+
 def deliver(
     con: duckdb.DuckDBPyConnection,
     folder: Path,
@@ -78,6 +85,11 @@ def deliver(
 def ingest_one(con: duckdb.DuckDBPyConnection, path: Path, source: str = "canonical") -> Summary:
     """Ingest one file under the default policy."""
     return ingest_file(con, path, choose_source(source, path), Settings(POLICY))
+
+
+def quarantine(con: duckdb.DuckDBPyConnection) -> list[tuple[int | None, str, str]]:
+    """What was set aside: line, reason, text."""
+    return con.execute("select line, reason, raw from quarantine order by line").fetchall()
 
 
 def rederive(

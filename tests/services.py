@@ -8,9 +8,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+
+import yaml
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
@@ -52,6 +55,40 @@ def until(look: Callable[[], Found | None], what: str, timeout_s: float = 180.0)
             return found
         time.sleep(0.2)
     raise AssertionError(f"waited {timeout_s} s for {what}")
+
+
+@contextmanager
+def prometheus(folder: Path, config: dict[str, Any], *options: str) -> Iterator[int]:
+    """Prometheus until the end of the block, its data in `tsdb` of a folder; where it listens."""
+    file, log, port = folder / "prometheus.yaml", folder / "prometheus.log", free_port()
+    file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [
+                "prometheus",
+                f"--config.file={file}",
+                f"--storage.tsdb.path={folder / 'tsdb'}",
+                f"--web.listen-address=127.0.0.1:{port}",
+                *options,
+            ],
+            stdout=out,
+            stderr=out,
+        )
+
+    def is_ready() -> bool:
+        assert process.poll() is None, log.read_text()
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    try:
+        until(is_ready, "Prometheus to be ready", 60)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 class Up:

@@ -250,8 +250,8 @@ def show_contracts(seen: View, name: str) -> None:
     if not broken:
         return
     st.header(f"Contracts that were broken ({len(broken)})", anchor=False)
-    for row in broken[: -BREACHES - 1 : -1]:
-        st.markdown(f"- {format.plain(waiting_text.breach(row))}")
+    newest = broken[: -BREACHES - 1 : -1]
+    frame.listed([format.plain(waiting_text.breach(row)) for row in newest], "None.")
     if len(broken) > BREACHES:
         frame.numbers(waiting_text.breaches(broken, 100), "Numbers: all broken contracts")
 

@@ -1,6 +1,7 @@
 """Queue wait: does each tier start in time, and what do the others wait for?"""
 
 from fractions import Fraction
+from typing import Any
 
 import streamlit as st
 
@@ -85,17 +86,17 @@ def show_waiting(seen: View) -> None:
     rows = seen.published.ask(spans.waits, seen.scope, seen.shown_us, seen.days)
     waiting = [row for row in rows if row["censored"] and row["state"] == "pending"]
     waiting.sort(key=lambda row: (-(row["gpus"] or 0), -row["wait_us"]))
-    if not waiting:
-        st.caption("Nobody waits now.")
-        return
-    for row in waiting[:20]:
-        gpus = f"{row['gpus']} GPUs" if row["gpus"] else "GPUs unknown"
-        st.markdown(
-            f"- {address.job_link(row['job'])} ({row['tier']}, {gpus},"
-            f" {format.plain(row['tenant'])}) has waited {format.duration(row['wait_us'])}."
-        )
+    frame.listed([_waits(row) for row in waiting[:20]], "Nobody waits now.")
     if len(waiting) > 20:
         st.caption(f"and {len(waiting) - 20} more")
+
+
+def _waits(row: dict[str, Any]) -> str:
+    gpus = f"{row['gpus']} GPUs" if row["gpus"] else "GPUs unknown"
+    return (
+        f"{address.job_link(row['job'])} ({row['tier']}, {gpus}, {format.plain(row['tenant'])})"
+        f" has waited {format.duration(row['wait_us'])}."
+    )
 
 
 def sentence(tiers: list[spans.Spread], target: Fraction | None) -> str:

@@ -61,23 +61,21 @@ def show_phases(seen: View, rows: list[dict[str, Any]], limit_us: int) -> None:
     )
     st.html(f'<div style="font-size:0.85rem">{keys}</div>')
     frame.show(phases.stacked(drawn, seen.theme, limit_us, "Restarts in phases"), key="stacked")
-    frame.numbers(
-        [
-            {
-                "Job": row["job"],
-                "Detected": format.moment(row["detected_us"]),
-                "Cause": CAUSE_LABELS.get(row["cause"], row["cause"]),
-                "To restart": format.duration(row["age_us"]),
-                "Outcome": row["outcome"],
-            }
-            | {PHASE_LABELS[phase]: format.duration(row[f"{phase}_us"]) for phase in PHASES}
-            | {"Work done again": format.duration(row["again_us"])}
-            for row in shown
-        ],
-        "Numbers: restarts in phases",
-    )
+    frame.numbers([_numbers(row) for row in shown], "Numbers: restarts in phases")
     jobs = list(dict.fromkeys(row["job"] for row in shown))
     st.markdown("Open a job: " + ", ".join(address.job_link(job) for job in jobs[:8]))
+
+
+def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+    facts = {
+        "Job": row["job"],
+        "Detected": format.moment(row["detected_us"]),
+        "Cause": CAUSE_LABELS.get(row["cause"], row["cause"]),
+        "To restart": format.duration(row["age_us"]),
+        "Outcome": row["outcome"],
+    }
+    parts = {PHASE_LABELS[phase]: format.duration(row[f"{phase}_us"]) for phase in PHASES}
+    return facts | parts | {"Work done again": format.duration(row["again_us"])}
 
 
 def show_groups(groups: list[spans.Spread], what: str, names: dict[str, str]) -> None:

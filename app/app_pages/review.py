@@ -27,14 +27,6 @@ def choose_week(seen: View, present: str) -> None:
     st.selectbox("Week", options, key="week", on_change=chosen, label_visibility="collapsed")
 
 
-def listed(lines: list[str], none: str) -> None:
-    """Sentences as a list."""
-    if not lines:
-        st.caption(none)
-    for line in lines:
-        st.markdown(f"- {line}")
-
-
 def show_capacity(seen: View, found: review.Review) -> None:
     """What the installed GPUs did, against last week."""
     if found.capacity is None:
@@ -53,7 +45,7 @@ def waits_and_contracts(found: review.Review) -> None:
     frame.table(waiting_text.explained(found.explained), "Nothing waited.")
     frame.table(waiting_text.summary(found.contracts.counts), "No contract applies.")
     broken = found.contracts.broken
-    listed(
+    frame.listed(
         [
             f"{address.job_link(row['job'])}, {format.moment(row['at_us'])}:"
             f" {format.plain(row['detail'])}"
@@ -77,7 +69,7 @@ def show_spent(seen: View, found: review.Review) -> None:
             st.caption("Nothing was charged in this week.")
     with right:
         st.header("Biggest moves", anchor=False)
-        listed(review_text.moves(found), "Nothing moved.")
+        frame.listed(review_text.moves(found), "Nothing moved.")
 
 
 def show_line(seen: View, found: review.Review) -> None:
@@ -94,7 +86,7 @@ def show_rulings(seen: View, found: review.Review) -> None:
     """What people and the gate decided."""
     st.header("Freezes, overrides, adjustments", anchor=False)
     ruled = review_text.decided(found, review.ruled(seen.published.rulings.entries, found.week))
-    listed([format.plain(line) for line in ruled], "None in this week.")
+    frame.listed([format.plain(line) for line in ruled], "None in this week.")
 
 
 def show_losers(found: review.Review) -> None:
@@ -113,7 +105,7 @@ def show_losers(found: review.Review) -> None:
 def show_notes(seen: View, found: review.Review) -> None:
     """The notes kept with the week, and a form for another."""
     st.header("Notes", anchor=False)
-    listed(
+    frame.listed(
         [
             f"{format.plain(note.why)} ({format.plain(note.who)})"
             for note in review.notes(seen.published.rulings.entries, found.week)

@@ -35,21 +35,19 @@ def sentence(rows: list[dict[str, Any]], broken: int) -> str:
 
 def show_jobs(rows: list[dict[str, Any]]) -> None:
     """A sentence for each job that waits, the oldest first."""
-    if not rows:
-        st.caption("Nobody waits now.")
-    for row in rows[: waiting.LISTED]:
-        gpus = "GPUs unknown" if row["gpus"] is None else format.plural(row["gpus"], "GPU")
-        more = "; ".join(
-            part for part in (waiting_text.place(row), waiting_text.outlook(row)) if part
-        )
-        of_whom = f"{row['tier']}, {gpus}, {format.plain(row['tenant'])}"
-        st.markdown(
-            f"- {address.job_link(row['job'])} ({of_whom}),"
-            f" {format.duration(row['waited_us'])}: {format.plain(format.capital(row['now']))}."
-            f" {format.capital(more)}."
-        )
+    frame.listed([_waits(row) for row in rows[: waiting.LISTED]], "Nobody waits now.")
     if len(rows) > waiting.LISTED:
         st.caption(f"and {len(rows) - waiting.LISTED} more: `headway why`")
+
+
+def _waits(row: dict[str, Any]) -> str:
+    gpus = "GPUs unknown" if row["gpus"] is None else format.plural(row["gpus"], "GPU")
+    more = "; ".join(part for part in (waiting_text.place(row), waiting_text.outlook(row)) if part)
+    of_whom = f"{row['tier']}, {gpus}, {format.plain(row['tenant'])}"
+    return (
+        f"{address.job_link(row['job'])} ({of_whom}), {format.duration(row['waited_us'])}:"
+        f" {format.plain(format.capital(row['now']))}. {format.capital(more)}."
+    )
 
 
 def show_gangs(seen: View) -> None:
@@ -105,10 +103,13 @@ def show_contracts(found: waits.Verdicts) -> None:
         st.caption(f"Not judged: {'; '.join(found.unjudged)}.")
     newest = f", the newest {LINKED}" if len(found.broken) > LINKED else ""
     st.subheader(f"Broken ({len(found.broken)}){newest}", anchor=False)
-    if not found.broken:
-        st.caption("No contract was broken.")
-    for row in list(reversed(found.broken))[:LINKED]:
-        st.markdown(f"- {address.job_link(row['job'])}, {format.plain(waiting_text.breach(row))}")
+    frame.listed(
+        [
+            f"{address.job_link(row['job'])}, {format.plain(waiting_text.breach(row))}"
+            for row in list(reversed(found.broken))[:LINKED]
+        ],
+        "No contract was broken.",
+    )
     if len(found.broken) > LINKED:
         frame.numbers(waiting_text.breaches(found.broken, 500), "Numbers: all breaches")
     frame.shell("contracts", "--broken", "--format", "json")

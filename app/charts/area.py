@@ -200,13 +200,20 @@ def template(name: str) -> base.Spec:
     """The chart of a theme without data, built once."""
     theme = THEMES[name]
     x = base.utc_x(range=[0, base.narrow("width", f"width - {LABELS}")])
-    y = _y("y0")
-    areas = (
+    line, installed = _installed_line(x, theme)
+    return base.build(
+        theme, [_areas(x), line, *_beside(theme), _within(x), installed, _cells(x)], {"top": 1}
+    )
+
+
+def _areas(x: alt.X) -> alt.Chart:
+    """The groups, one on another."""
+    found: alt.Chart = (
         base.data("areas")
         .mark_area(interpolate="step-after", clip=True)
         .encode(
             x=x,
-            y=y,
+            y=_y("y0"),
             y2="y1",
             detail="group:N",
             color=base.color_of(),
@@ -215,30 +222,33 @@ def template(name: str) -> base.Spec:
             strokeWidth=alt.StrokeWidth("width", type="quantitative", scale=None),
         )
     )
-    cells = (
+    return found
+
+
+def _cells(x: alt.X) -> alt.Chart:
+    """What a pointer is told of each group and bin."""
+    tips = base.tip("what|What", "said|GPUs", "when|From")
+    found: alt.Chart = (
         base.data("cells")
         .mark_rect(opacity=0)
-        .encode(
-            x=x,
-            x2="to",
-            y=y,
-            y2="y1",
-            tooltip=base.tip("what|What", "said|GPUs", "when|From"),
-        )
+        .encode(x=x, x2="to", y=_y("y0"), y2="y1", tooltip=tips)
     )
+    return found
+
+
+def _installed_line(x: alt.X, theme: Theme) -> tuple[alt.Chart, alt.Chart]:
+    """The line above all groups, and its name."""
     line = (
         base.data("line")
         .mark_line(interpolate="step-after", color=theme.ink, strokeWidth=2)
         .encode(x=x, y=_y("gpus"))
     )
-    installed = (
+    name = (
         base.data("installed")
         .mark_text(align="left", dy=-10, dx=2, fontWeight="bold", color=theme.ink)
         .encode(x=x, y=_y("gpus"), text=alt.Text("text", type="nominal"))
     )
-    return base.build(
-        theme, [areas, line, *_beside(theme), _within(x), installed, cells], {"top": 1}
-    )
+    return line, name
 
 
 def _y(field: str) -> alt.Y:

@@ -86,6 +86,7 @@ def _config(theme: Theme) -> Spec:
             "domainColor": theme.rule,
             "tickColor": theme.rule,
         },
+        "axisY": {"labelPadding": 6},
         "text": {"fontSize": 12, "color": theme.ink},
     }
 
@@ -167,6 +168,27 @@ def bar_offsets(thick: int = 18) -> dict[str, Any]:
     return {"yOffset": narrow(17, edge), "y2Offset": narrow(-2, -edge)}
 
 
+def share_bars(
+    left: int, right: int, theme: Theme, tips: list[alt.Tooltip], thick: int = 16, **mark: Any
+) -> list[alt.Chart]:
+    """The bars of rows from 0 to 1, as `kind` says solid, or hollow as of another sort."""
+    return [
+        data("bars")
+        .transform_filter(f"datum.kind == '{kind}'")
+        .mark_rect(fillOpacity=opacity, strokeWidth=1.2, **mark, **bar_offsets(thick))
+        .encode(
+            x=share_x("x0", left, right),
+            x2="x1",
+            y=row_y(),
+            y2="end",
+            color=color_of(),
+            stroke=stroke_of(),
+            tooltip=tips,
+        )
+        for kind, opacity in (("solid", 1), ("hollow", theme.hollow))
+    ]
+
+
 _MIDNIGHT = "utchours(datum.value) + utcminutes(datum.value) + utcseconds(datum.value) == 0"
 _CLOCK = "utcseconds(datum.value) == 0 ? '%H:%M' : '%H:%M:%S'"
 _MOMENT = (
@@ -181,7 +203,12 @@ def utc_x(field_: str = "at", **scale: Any) -> alt.X:
         field_,
         type="temporal",
         axis=alt.Axis(
-            labelExpr=_MOMENT, labelOverlap=True, tickCount=narrow(4, 8), grid=False, title=None
+            labelExpr=_MOMENT,
+            labelOverlap=True,
+            labelSeparation=8,
+            tickCount=narrow(4, 8),
+            grid=False,
+            title=None,
         ),
         scale=alt.Scale(type="utc", nice=False, **scale),
     )
@@ -201,6 +228,11 @@ def percents(format_: str = ".0%", **axis: Any) -> alt.Axis:
 def color_of(field_: str = "color") -> alt.Color:
     """A colour that stands in the data."""
     return alt.Color(field_, type="nominal", scale=None, legend=None)
+
+
+def stroke_of(field_: str = "color") -> alt.Stroke:
+    """An outline's colour that stands in the data."""
+    return alt.Stroke(field_, type="nominal", scale=None, legend=None)
 
 
 def tip(*fields: str) -> list[alt.Tooltip]:

@@ -39,7 +39,6 @@ def drawing(line: Line, theme: str) -> base.Drawing:
     low = max(min([*values, -0.1]), -1.5)
     high = min(max([*values, line.thaw_level * 2, 0.25]), 1.0)
     floor = low - 0.12 * (high - low)
-    last = line.left[-1] if line.left else None
     return base.Drawing(
         template(theme),
         {
@@ -62,7 +61,7 @@ def drawing(line: Line, theme: str) -> base.Drawing:
             ],
             "thaws": _thaws(line),
             "levels": _levels(line),
-            "now": [] if last is None else [_now(*last)],
+            "now": [_now(line.left)] if line.left else [],
         },
         HEIGHT,
         _alt(line),
@@ -101,8 +100,13 @@ def _levels(line: Line) -> list[dict[str, Any]]:
     return [row | {"at": start, "above": int(row is thaw)} for row in (thaw, spent)]
 
 
-def _now(us: int, left: float) -> dict[str, Any]:
-    return {"at": base.ms(us), "left": left, "text": f"{format.percent(left)} left"}
+def _now(points: Sequence[tuple[int, float]]) -> dict[str, Any]:
+    """The newest hour, and whether the line came up to it: then its text stands above the line."""
+    us, left = points[-1]
+    lately = points[-max(1, len(points) // 6) :]
+    is_up = sum(before for _, before in lately) < left * len(lately)
+    text = f"{format.percent(left)} left"
+    return {"at": base.ms(us), "left": left, "text": text, "up": int(is_up)}
 
 
 def _alt(line: Line) -> str:
@@ -141,7 +145,7 @@ def template(name: str) -> base.Spec:
     theme = THEMES[name]
     return base.build(
         theme,
-        [*_spans(theme), *_lines(theme), *_marks(theme)],
+        [*_spans(theme), *_lines(theme), *_gap_names(theme), *_marks(theme)],
         {"low": -0.25, "high": 1.0},
     )
 
@@ -162,21 +166,25 @@ def _spans(theme: Theme) -> list[alt.Chart]:
         .mark_text(align="left", baseline="top", fontWeight="bold", color=theme.frozen, dx=4)
         .encode(x=from_x, y=alt.value(9), text=alt.Text("text", type="nominal"))
     )
-    sides: tuple[tuple[str, base.Align, int], ...] = (("true", "right", -4), ("false", "left", 4))
     gap = (
         base.data("unknown")
         .mark_rect(fillOpacity=0, stroke=theme.unknown, strokeDash=[4, 3])
         .encode(x=from_x, x2="to", y=alt.value(12), y2=alt.value(HEIGHT - 40))
     )
-    gap_said = [
+    return [shade, bar, gap, said]
+
+
+def _gap_names(theme: Theme) -> list[alt.Chart]:
+    """What is said of each gap, above the line: it may be longer than its gap is wide."""
+    sides: tuple[tuple[str, base.Align, int], ...] = (("true", "right", -4), ("false", "left", 4))
+    return [
         base.data("unknown")
         .transform_filter(f"datum.late == {inside}")
         .mark_text(align=align, baseline="top", color=theme.ink2, dx=dx, **halo)
-        .encode(x=from_x, y=alt.value(26), text=alt.Text("text", type="nominal"))
+        .encode(x=_x("from"), y=alt.value(26), text=alt.Text("text", type="nominal"))
         for inside, align, dx in sides
         for halo in base.halos(theme)
     ]
-    return [shade, bar, gap, said, *gap_said]
 
 
 def _lines(theme: Theme) -> list[alt.Chart]:
@@ -204,6 +212,12 @@ def _lines(theme: Theme) -> list[alt.Chart]:
         .mark_rule(opacity=0, strokeWidth=3)
         .encode(x=x, tooltip=base.tip("when|At", "said|Left"))
     )
+    return [*rules, under, *_forecast(theme), left, hover]
+
+
+def _forecast(theme: Theme) -> list[alt.Chart]:
+    """What is left from now on: the band of burns, with nothing lost, at the present burn."""
+    x, y = _x(), _y()
     band = (
         base.data("band")
         .mark_area(color=theme.forecast, opacity=0.2, clip=True)
@@ -219,7 +233,7 @@ def _lines(theme: Theme) -> list[alt.Chart]:
         .mark_line(color=theme.forecast, strokeDash=[6, 3], strokeWidth=2, clip=True)
         .encode(x=x, y=y)
     )
-    return [*rules, under, band, left, hover, nothing, burning]
+    return [band, nothing, burning]
 
 
 def _marks(theme: Theme) -> list[alt.Chart]:
@@ -256,12 +270,17 @@ def _marks(theme: Theme) -> list[alt.Chart]:
         for above in (1, 0)
         for halo in base.halos(theme)
     ]
-    now = base.data("now")
+    return [changes, thaws, *level_text, *_present(theme)]
+
+
+def _present(theme: Theme) -> list[alt.Chart]:
+    """A dot at the newest hour, with what is left there."""
+    x, now = _x(), base.data("now")
     dot = now.mark_point(filled=True, color=theme.ink, size=60, opacity=1).encode(x=x, y=_y())
     now_text = [
-        now.mark_text(align="right", dx=-8, dy=14, fontWeight="bold", **halo).encode(
-            x=x, y=_y(), text=alt.Text("text", type="nominal")
-        )
+        now.mark_text(
+            align="right", dx=-8, dy=alt.ExprRef("datum.up ? -14 : 14"), fontWeight="bold", **halo
+        ).encode(x=x, y=_y(), text=alt.Text("text", type="nominal"))
         for halo in base.halos(theme)
     ]
-    return [changes, thaws, *level_text, dot, *now_text]
+    return [dot, *now_text]

@@ -4,17 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from math import log
+from typing import Any
 
 import altair as alt
 
 from app import format
-from app.charts import base
+from app.charts import base, naming
 from app.palette import THEMES, Theme
 from metrics.conventions import US_PER_S
 from metrics.survival import Step
 
 HEIGHT = 290
 DASHES = ([1, 0], [6, 3], [1, 3])
+MOST_CUTS = 200
+"""Marks of spans that had not ended: more of them would be a band."""
 LOG_TICKS_S = (
     *(10, 30, 60, 120, 300, 600, 1800),
     *(3600, 7200, 14400, 28800, 86400, 259_200, 604_800),
@@ -38,57 +42,75 @@ def drawing(
     curves: Sequence[Curve], theme: str, title: str, target: Fraction | None
 ) -> base.Drawing:
     """The curves on a log axis of time, in seconds."""
-    look = THEMES[theme]
-    styles = list(zip((look.ink, look.ink2, look.rule), range(3), strict=True))
-    lines, cuts, limits, names, quantiles = [], [], [], [], []
     low_s, high_s = _extent(curves)
+    aims = [] if target is None else [target]
+    rows: dict[str, list[dict[str, Any]]] = {
+        "lines": [],
+        "cuts": [],
+        "limits": [],
+        "names": [],
+        "quantiles": [],
+        "target": [{"share": float(t), "text": f"target {format.percent(t, 0)}"} for t in aims],
+    }
     for place, curve in enumerate(curves):
-        color, dash = styles[place % 3]
-        style = {"color": color, "dash": dash, "curve": curve.label}
-        lines.append(style | _point(low_s, 0.0))
-        lines += [style | _point(max(s.age_us / US_PER_S, low_s), s.share) for s in curve.steps]
-        lines += [style | _point(_end(curve, high_s), s.share) for s in curve.steps[-1:]]
-        cuts += [
-            style | _point(max(us / US_PER_S, low_s), _at(curve.steps, us))
-            for us in curve.censored_us[:200]
-        ]
-        if curve.limit_us is not None:
-            at_s, share = curve.limit_us / US_PER_S, _at(curve.steps, curve.limit_us)
-            known = curve.within if curve.within is not None else share
-            said = f"{format.percent(known)} within {format.duration(curve.limit_us)}"
-            # It stands low beside its limit, where no curve is but one that comes too early.
-            limits.append(
-                style
-                | _point(at_s, share)
-                | {"said": said, "foot": (12 + 18 * place) / HEIGHT}
-                | {"named": f"{curve.label}: {said}" if len(curves) > 1 else said}
-                | {"short": said.replace("within", "in")}
-            )
-        quantiles += [
-            style
-            | _point(us / US_PER_S, percent / 100)
-            | {"text": f"p{percent} {format.duration(us)}"}
-            for percent, us in curve.quantiles
-        ]
-        if len(curves) > 1 and curve.steps:
-            at, share = _middle(curve.steps, 0.55 - 0.2 * place)
-            names.append(style | _point(max(at / US_PER_S, low_s), share))
+        style = _style(place, curve, THEMES[theme])
+        rows["lines"] += [style | point for point in _line(curve, low_s, high_s)]
+        rows["cuts"] += [style | point for point in _cuts(curve, low_s)]
+        rows["limits"] += [style | limit for limit in _limit(curve, place, len(curves) > 1)]
+        rows["quantiles"] += [style | point for point in _marked(curve)]
+    if len(curves) > 1:
+        rows["names"] = _named(curves, aims, low_s, high_s, THEMES[theme])
     return base.Drawing(
         template(theme),
-        {
-            "lines": lines,
-            "cuts": cuts,
-            "limits": limits,
-            "names": names,
-            "quantiles": quantiles,
-            "target": []
-            if target is None
-            else [{"share": float(target), "text": f"target {format.percent(target, 0)}"}],
-        },
+        rows,
         HEIGHT,
         _alt(curves, title),
         {"low": low_s, "high": high_s, "ticks": [s for s in LOG_TICKS_S if low_s <= s <= high_s]},
     )
+
+
+def _style(place: int, curve: Curve, look: Theme) -> dict[str, Any]:
+    dash = place % len(DASHES)
+    return {"color": (look.ink, look.ink2, look.rule)[dash], "dash": dash, "curve": curve.label}
+
+
+def _line(curve: Curve, low_s: float, high_s: float) -> list[dict[str, Any]]:
+    """From nothing at the left edge up to where the share is known."""
+    found = [_point(low_s, 0.0)]
+    found += [_point(max(s.age_us / US_PER_S, low_s), s.share) for s in curve.steps]
+    return found + [_point(_end(curve, high_s), s.share) for s in curve.steps[-1:]]
+
+
+def _cuts(curve: Curve, low_s: float) -> list[dict[str, Any]]:
+    return [
+        _point(max(us / US_PER_S, low_s), _at(curve.steps, us))
+        for us in curve.censored_us[:MOST_CUTS]
+    ]
+
+
+def _limit(curve: Curve, place: int, is_one_of_many: bool) -> list[dict[str, Any]]:
+    """Its share at its limit; said low beside it, where no curve is but one that comes too early.
+
+    Nothing, where it has no limit.
+    """
+    if curve.limit_us is None:
+        return []
+    share = _at(curve.steps, curve.limit_us)
+    known = curve.within if curve.within is not None else share
+    said = f"{format.percent(known)} within {format.duration(curve.limit_us)}"
+    texts = {
+        "said": said,
+        "named": f"{curve.label}: {said}" if is_one_of_many else said,
+        "short": said.replace("within", "in"),
+    }
+    return [_point(curve.limit_us / US_PER_S, share) | texts | {"foot": _foot(place)}]
+
+
+def _marked(curve: Curve) -> list[dict[str, Any]]:
+    return [
+        _point(us / US_PER_S, percent / 100) | {"text": f"p{percent} {format.duration(us)}"}
+        for percent, us in curve.quantiles
+    ]
 
 
 def _extent(curves: Sequence[Curve]) -> tuple[float, float]:
@@ -106,7 +128,7 @@ def _end(curve: Curve, high_s: float) -> float:
     return max(curve.steps[-1].age_us, *curve.censored_us) / US_PER_S
 
 
-def _point(at_s: float, share: float) -> dict[str, object]:
+def _point(at_s: float, share: float) -> dict[str, Any]:
     said = f"{format.percent(share)} by {format.duration(int(at_s * US_PER_S))}"
     return {"s": at_s, "share": share, "said": said}
 
@@ -115,9 +137,31 @@ def _at(steps: Sequence[Step], age_us: int) -> float:
     return max((s.share for s in steps if s.age_us <= age_us), default=0.0)
 
 
-def _middle(steps: Sequence[Step], share: float) -> tuple[int, float]:
-    found = next((s for s in steps if s.share >= share), steps[-1])
-    return found.age_us, found.share
+def _named(
+    curves: Sequence[Curve], aims: Sequence[Fraction], low_s: float, high_s: float, look: Theme
+) -> list[dict[str, Any]]:
+    """Where each curve's name stands, clear of the limits with their texts and of the target."""
+
+    def x(us: int) -> float:
+        return max(0.0, log(us / US_PER_S / low_s) / log(high_s / low_s)) if us else 0.0
+
+    limits = {place: x(c.limit_us) for place, c in enumerate(curves) if c.limit_us is not None}
+    lines = [naming.Box(at, at, 0.0, 1.0) for at in limits.values()]
+    lines += [naming.Box(0.0, 1.0, float(aim), float(aim)) for aim in aims]
+    texts = [naming.Box(0.0, 1.0, 0.0, _foot(max(limits)) + 10 / HEIGHT)] if limits else []
+    drawn = [naming.Curve(c.label, [(x(s.age_us), s.share) for s in c.steps]) for c in curves]
+    found = zip(curves, naming.places(drawn, texts, lines, HEIGHT), strict=True)
+    return [
+        _style(number, curve, look)
+        | {"s": low_s * (high_s / low_s) ** place.x, "share": place.share, "side": place.side}
+        for number, (curve, place) in enumerate(found)
+        if place is not None
+    ]
+
+
+def _foot(place: int) -> float:
+    """How high the text of a curve's limit stands."""
+    return (12 + 18 * place) / HEIGHT
 
 
 def _alt(curves: Sequence[Curve], title: str) -> str:
@@ -150,7 +194,12 @@ def _x() -> alt.X:
         scale=alt.Scale(
             type="log", domain=[alt.ExprRef("low"), alt.ExprRef("high")], nice=False, clamp=True
         ),
-        axis=alt.Axis(values=alt.ExprRef("ticks"), labelExpr=f"{parts} : ''", labelOverlap=True),
+        axis=alt.Axis(
+            values=alt.ExprRef("ticks"),
+            labelExpr=f"{parts} : ''",
+            labelOverlap=True,
+            labelSeparation=8,
+        ),
     )
 
 
@@ -165,16 +214,34 @@ def _y(field: str = "share") -> alt.Y:
 
 
 def _layers(theme: Theme) -> list[alt.Chart]:
+    return [
+        *_target(theme),
+        _edges(),
+        *_lines(),
+        _rings(theme),
+        *_quantiles(theme),
+        *_names(theme),
+        *_said(theme),
+    ]
+
+
+def _target(theme: Theme) -> list[alt.Chart]:
+    target, y = base.data("target"), _y()
+    return [
+        target.mark_rule(color=theme.ink2, strokeDash=[1, 3]).encode(y=y),
+        target.mark_text(align="left", dx=4, dy=-7, color=theme.ink2).encode(
+            x=alt.value(0), y=y, text=alt.Text("text", type="nominal")
+        ),
+    ]
+
+
+def _lines() -> list[alt.Chart]:
+    """A line a curve, with a mark for each span that had not ended."""
     x, y = _x(), _y()
-    target = base.data("target")
-    rule = target.mark_rule(color=theme.ink2, strokeDash=[1, 3]).encode(y=y)
-    rule_text = target.mark_text(align="left", dx=4, dy=-7, color=theme.ink2).encode(
-        x=alt.value(0), y=y, text=alt.Text("text", type="nominal")
-    )
     lines = [
         base.data("lines")
-        .transform_filter(f"datum.dash == {dash}")
-        .mark_line(interpolate="step-after", strokeWidth=2, strokeDash=DASHES[dash])
+        .transform_filter(f"datum.dash == {place}")
+        .mark_line(interpolate="step-after", strokeWidth=2, strokeDash=dash)
         .encode(
             x=x,
             y=y,
@@ -182,41 +249,69 @@ def _layers(theme: Theme) -> list[alt.Chart]:
             detail=alt.Detail("curve", type="nominal"),
             tooltip=base.tip("curve|Of", "said|Ended"),
         )
-        for dash in range(3)
+        for place, dash in enumerate(DASHES)
     ]
     cuts = (
         base.data("cuts")
         .mark_tick(orient="vertical", thickness=1.2, size=10)
         .encode(x=x, y=y, color=base.color_of(), tooltip=base.tip("curve|Not ended, of"))
     )
-    limits = base.data("limits")
-    edges = limits.mark_rule(strokeDash=[4, 3]).encode(x=x, color=base.color_of())
-    rings = limits.mark_point(
-        filled=True, fill=theme.background, size=70, strokeWidth=2, opacity=1
-    ).encode(x=x, y=y, stroke=alt.Stroke("color", type="nominal", scale=None, legend=None))
+    return [*lines, cuts]
+
+
+def _edges() -> alt.Chart:
+    edges: alt.Chart = (
+        base.data("limits").mark_rule(strokeDash=[4, 3]).encode(x=_x(), color=base.color_of())
+    )
+    return edges
+
+
+def _rings(theme: Theme) -> alt.Chart:
+    """Where each curve meets its limit."""
+    rings: alt.Chart = (
+        base.data("limits")
+        .mark_point(filled=True, fill=theme.background, size=70, strokeWidth=2, opacity=1)
+        .encode(x=_x(), y=_y(), stroke=base.stroke_of())
+    )
+    return rings
+
+
+def _said(theme: Theme) -> list[alt.Chart]:
     is_late = "log(datum.s / low) > 0.65 * log(high / low)"
-    said = [
-        limits.mark_text(
+    return [
+        base.data("limits")
+        .mark_text(
             align=alt.ExprRef(f"{is_late} ? 'right' : 'left'"),
             dx=alt.ExprRef(f"{is_late} ? -8 : 8"),
             text=base.narrow("datum.short", "datum.named"),
             fontWeight="bold",
             **halo,
-        ).encode(x=x, y=_y("foot"), **({} if halo else {"color": base.color_of()}))
+        )
+        .encode(x=_x(), y=_y("foot"), **({} if halo else {"color": base.color_of()}))
         for halo in base.halos(theme)
     ]
-    names = [
+
+
+def _names(theme: Theme) -> list[alt.Chart]:
+    is_left, gap_px = "datum.side == 'left'", naming.GAP_PX
+    return [
         base.data("names")
-        .mark_text(align="right", dx=-8, fontWeight="bold", **halo)
+        .mark_text(
+            align=alt.ExprRef(f"{is_left} ? 'right' : 'left'"),
+            baseline=alt.ExprRef(f"{is_left} ? 'bottom' : 'top'"),
+            dx=alt.ExprRef(f"{is_left} ? -{gap_px} : {gap_px}"),
+            dy=alt.ExprRef(f"{is_left} ? -{gap_px} : {gap_px}"),
+            fontWeight="bold",
+            **halo,
+        )
         .encode(
-            x=x,
-            y=y,
+            x=_x(),
+            y=_y(),
             text=alt.Text("curve", type="nominal"),
             **({} if halo else {"color": base.color_of()}),
         )
         for halo in base.halos(theme)
     ]
-    return [rule, rule_text, edges, *lines, cuts, rings, *_quantiles(theme), *names, *said]
 
 
 def _quantiles(theme: Theme) -> list[alt.Chart]:

@@ -56,25 +56,11 @@ def _value(gang: Gang) -> str:
 def template(name: str) -> base.Spec:
     """The chart of a theme without data, built once."""
     theme = THEMES[name]
-    bars = [
-        base.data("bars")
-        .transform_filter(f"datum.kind == '{kind}'")
-        .mark_rect(fillOpacity=opacity, strokeWidth=1.2, **base.bar_offsets(16))
-        .encode(
-            x=base.share_x("x0", LEFT, RIGHT),
-            x2="x1",
-            y=base.row_y(),
-            y2="end",
-            color=base.color_of(),
-            stroke=alt.Stroke("color", type="nominal", scale=None, legend=None),
-            tooltip=base.tip("what|Job", "gathered|GPUs gathered", "age|Has waited"),
-        )
-        for kind, opacity in (("solid", 1), ("hollow", theme.hollow))
-    ]
+    tips = base.tip("what|Job", "gathered|GPUs gathered", "age|Has waited")
     return base.build(
         theme,
         [
-            *bars,
+            *base.share_bars(LEFT, RIGHT, theme, tips),
             *base.row_text("labels", "label", 2, "left", theme, room=LEFT - 8),
             *base.row_text("labels", "value", alt.ExprRef("width - 92"), "right", theme),
             *base.row_text("labels", "age", alt.ExprRef("width"), "right", theme, color=theme.ink2),

@@ -170,7 +170,11 @@ def _x(field: str = "s") -> alt.X:
             type="log", domain=[alt.ExprRef("low"), alt.ExprRef("high")], nice=False, clamp=True
         ),
         axis=alt.Axis(
-            values=alt.ExprRef("ticks"), labelExpr=f"{parts} : ''", labelOverlap=True, grid=False
+            values=alt.ExprRef("ticks"),
+            labelExpr=f"{parts} : ''",
+            labelOverlap=True,
+            labelSeparation=8,
+            grid=False,
         ),
     )
 

@@ -257,12 +257,32 @@ def _x(field: str = "at") -> alt.X:
     return base.utc_x(field, range=[base.narrow(0, LEFT), alt.ExprRef("width - 2")])
 
 
+_SAID = alt.Text("text", type="nominal")
+
+
 @cache
 def template(name: str) -> base.Spec:
     """The chart of a theme without data, built once."""
     theme = THEMES[name]
     tops = [sum(LANE_PX[:place]) for place in range(len(LANE_PX) + 1)]
-    lanes = (
+    extent = base.data("extent").mark_rule(opacity=0).encode(x=_x(), x2="to", y=alt.value(1))
+    return base.build(
+        theme,
+        [
+            extent,
+            *_bin_levels(theme),
+            *_bands(theme, tops),
+            *_restarts(theme, tops),
+            *_bars(theme),
+            *_present(theme, tops),
+            _lane_names(theme),
+        ],
+        {},
+    )
+
+
+def _lane_names(theme: Theme) -> alt.Chart:
+    names: alt.Chart = (
         base.data("lanes")
         .mark_text(
             align="left",
@@ -271,41 +291,35 @@ def template(name: str) -> base.Spec:
             fontSize=base.narrow(11, 12),
             yOffset=base.narrow("-datum.up", 0),
         )
-        .encode(x=alt.value(2), y=_px(), text=alt.Text("text", type="nominal"))
+        .encode(x=alt.value(2), y=_px(), text=_SAID)
     )
-    extent = base.data("extent").mark_rule(opacity=0).encode(x=_x(), x2="to", y=alt.value(1))
-    now = (
-        base.data("now")
-        .mark_rule(color=theme.ink2, strokeDash=[2, 2])
-        .encode(x=_x(), y=alt.value(18), y2=alt.value(tops[-1] + 30 + BARS_PX))
-    )
-    now_text = (
-        base.data("now")
-        .mark_text(align="right", baseline="top", dx=2, color=theme.ink2)
-        .encode(x=_x(), y=alt.value(2), text=alt.Text("text", type="nominal"))
-    )
-    levels = [
-        base.data("levels")
-        .mark_rule(color=theme.grid)
-        .encode(x=alt.value(base.narrow(0, LEFT)), x2=alt.value("width"), y=_px()),
-        base.data("levels")
-        .mark_text(align="left", baseline="bottom", color=theme.ink2, dy=-2)
-        .encode(x=alt.value(base.narrow(0, LEFT)), y=_px(), text=alt.Text("text", type="nominal")),
+    return names
+
+
+def _present(theme: Theme, tops: list[int]) -> list[alt.Chart]:
+    """The line at which the records end, and its name above it."""
+    now = base.data("now")
+    return [
+        now.mark_rule(color=theme.ink2, strokeDash=[2, 2]).encode(
+            x=_x(), y=alt.value(18), y2=alt.value(tops[-1] + 30 + BARS_PX)
+        ),
+        now.mark_text(align="right", baseline="top", dx=2, color=theme.ink2).encode(
+            x=_x(), y=alt.value(2), text=_SAID
+        ),
     ]
-    return base.build(
-        theme,
-        [
-            extent,
-            *levels,
-            *_bands(theme, tops),
-            *_restarts(theme, tops),
-            *_bars(theme),
-            now,
-            now_text,
-            lanes,
-        ],
-        {},
-    )
+
+
+def _bin_levels(theme: Theme) -> list[alt.Chart]:
+    """Lines across the bars of what was lost, each with the time that it stands for."""
+    levels, left = base.data("levels"), base.narrow(0, LEFT)
+    return [
+        levels.mark_rule(color=theme.grid).encode(
+            x=alt.value(left), x2=alt.value("width"), y=_px()
+        ),
+        levels.mark_text(align="left", baseline="bottom", color=theme.ink2, dy=-2).encode(
+            x=alt.value(left), y=_px(), text=_SAID
+        ),
+    ]
 
 
 def _lane(name: str, top: int, height: int, **mark: Any) -> alt.Chart:
@@ -318,7 +332,7 @@ def _lane(name: str, top: int, height: int, **mark: Any) -> alt.Chart:
             y=alt.value(top),
             y2=alt.value(top + height),
             color=base.color_of(),
-            stroke=alt.Stroke("color", type="nominal", scale=None, legend=None),
+            stroke=base.stroke_of(),
             tooltip=base.tip("what|What", "cause|Cause", "exact|For", "when|From"),
         )
     )
@@ -394,7 +408,7 @@ def _bars(theme: Theme) -> list[alt.Chart]:
             y=_px("y0"),
             y2=alt.Y2("y1"),
             color=base.color_of(),
-            stroke=alt.Stroke("color", type="nominal", scale=None, legend=None),
+            stroke=base.stroke_of(),
             tooltip=base.tip("what|What", "exact|Lost", "when|From"),
         )
         for kind, opacity in (("solid", 1), ("hollow", theme.hollow))

@@ -199,7 +199,7 @@ def _edges(theme: Theme) -> list[alt.Chart]:
         .encode(x=_AT, y=alt.value(22), y2=alt.value("height"))
         for dash, dashes in ((0, [1, 0]), (1, [4, 3]))
     ]
-    sides: tuple[tuple[int, base.Align, int], ...] = ((0, "right", 2), (1, "left", -2))
+    sides: tuple[tuple[int, base.Align, int], ...] = ((0, "right", -4), (1, "left", 4))
     names = [
         edges.transform_filter(f"datum.dash == {dash}")
         .mark_text(

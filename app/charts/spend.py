@@ -8,7 +8,7 @@ import altair as alt
 
 from app import format
 from app.charts import base
-from app.palette import THEMES
+from app.palette import THEMES, Theme
 
 LEFT, RIGHT = 168, 160
 MOST = 8
@@ -41,20 +41,9 @@ class Spent:
 def drawing(spent: Spent, theme: str, title: str) -> base.Drawing:
     """The bars, the largest first."""
     shown = list(spent.spenders[:MOST])
-    rest = spent.spenders[MOST:]
     top = max([1, *(max(s.amount, s.before or 0) for s in shown)])
     bars = [bar for row, s in enumerate(shown, 1) for bar in _bars(row, s, spent, top)]
-    labels = [_label(0, spent.whole_name, "", "", "")]
-    labels[0] |= {"label": "", "value": _heading(spent.unit), "share": spent.whole_name}
-    for row, s in enumerate(shown, 1):
-        labels.append(_label(row, s.label, s.id, _value(s.amount, spent), _share(s.amount, spent)))
-        labels[-1]["bold"] = int(s.id == spent.chosen)
-    if rest:
-        amount = sum(s.amount for s in rest)
-        said = f"others ({len(rest)})"
-        labels.append(
-            _label(len(shown) + 1, said, "", _value(amount, spent), _share(amount, spent))
-        )
+    labels = _labels(shown, spent.spenders[MOST:], spent)
     ticks = [
         {"row": row, "x": s.before / top} for row, s in enumerate(shown, 1) if s.before is not None
     ]
@@ -69,10 +58,25 @@ def drawing(spent: Spent, theme: str, title: str) -> base.Drawing:
     return base.Drawing(
         template(theme),
         {"bars": bars, "labels": labels, "ticks": ticks, "bands": bands},
-        (len(labels)) * base.ROW,
+        len(labels) * base.ROW,
         f"{title}: {most or 'nothing'}.",
         {"rows": len(labels)},
     )
+
+
+def _labels(
+    shown: Sequence[Spender], rest: Sequence[Spender], spent: Spent
+) -> list[dict[str, object]]:
+    """The heads of the columns, a row a bar, and one for all that have none."""
+    heads = {"label": "", "value": _heading(spent.unit), "share": spent.whole_name}
+    found = [{"row": 0, "id": "", "bold": 0} | heads]
+    for row, s in enumerate(shown, 1):
+        label = _label(row, s.label, s.id, s.amount, spent)
+        found.append(label | {"bold": int(s.id == spent.chosen)})
+    if rest:
+        amount = sum(s.amount for s in rest)
+        found.append(_label(len(shown) + 1, f"others ({len(rest)})", "", amount, spent))
+    return found
 
 
 def _heading(unit: str) -> str:
@@ -89,8 +93,9 @@ def _share(amount: int, spent: Spent) -> str:
     return format.percent(amount / spent.whole) if spent.whole else format.UNKNOWN
 
 
-def _label(row: int, label: str, id_: str, value: str, share: str) -> dict[str, object]:
-    return {"row": row, "label": label, "id": id_, "value": value, "share": share, "bold": 0}
+def _label(row: int, label: str, id_: str, amount: int, spent: Spent) -> dict[str, object]:
+    numbers = {"value": _value(amount, spent), "share": _share(amount, spent)}
+    return {"row": row, "label": label, "id": id_, "bold": 0} | numbers
 
 
 def _bars(row: int, s: Spender, spent: Spent, top: int) -> list[dict[str, object]]:
@@ -111,7 +116,27 @@ def _bars(row: int, s: Spender, spent: Spent, top: int) -> list[dict[str, object
 def template(name: str) -> base.Spec:
     """The chart of a theme without data, built once."""
     theme = THEMES[name]
-    bands = (
+    tips = base.tip("what|What", "exact|In all", "part|This part", "share|Share")
+    return base.build(
+        theme,
+        [
+            _bands(theme),
+            base.hits("bands"),
+            *base.share_bars(LEFT, RIGHT, theme, tips, cursor="pointer"),
+            _ticks(theme),
+            *base.row_text("labels", "label", 2, "left", theme, room=LEFT - 8),
+            *base.row_text("labels", "value", alt.ExprRef("width - 78"), "right", theme),
+            *base.row_text(
+                "labels", "share", alt.ExprRef("width"), "right", theme, color=theme.ink2
+            ),
+        ],
+        {"rows": 1},
+    )
+
+
+def _bands(theme: Theme) -> alt.Chart:
+    """A tint under the row that is chosen."""
+    found: alt.Chart = (
         base.data("bands")
         .mark_rect(color=theme.surface, cursor="pointer")
         .encode(
@@ -122,22 +147,12 @@ def template(name: str) -> base.Spec:
             opacity=alt.Opacity("on", type="quantitative", scale=None, legend=None),
         )
     )
-    bars = [
-        base.data("bars")
-        .transform_filter(f"datum.kind == '{kind}'")
-        .mark_rect(fillOpacity=opacity, strokeWidth=1.2, cursor="pointer", **base.bar_offsets(16))
-        .encode(
-            x=base.share_x("x0", LEFT, RIGHT),
-            x2="x1",
-            y=base.row_y(),
-            y2="end",
-            color=base.color_of(),
-            stroke=alt.Stroke("color", type="nominal", scale=None, legend=None),
-            tooltip=base.tip("what|What", "exact|In all", "part|This part", "share|Share"),
-        )
-        for kind, opacity in (("solid", 1), ("hollow", theme.hollow))
-    ]
-    ticks = (
+    return found
+
+
+def _ticks(theme: Theme) -> alt.Chart:
+    """Where each bar ended in the window before."""
+    found: alt.Chart = (
         base.data("ticks")
         .mark_tick(
             orient="vertical",
@@ -148,18 +163,4 @@ def template(name: str) -> base.Spec:
         )
         .encode(x=base.share_x("x", LEFT, RIGHT), y=base.row_y())
     )
-    return base.build(
-        theme,
-        [
-            bands,
-            base.hits("bands"),
-            *bars,
-            ticks,
-            *base.row_text("labels", "label", 2, "left", theme, room=LEFT - 8),
-            *base.row_text("labels", "value", alt.ExprRef("width - 78"), "right", theme),
-            *base.row_text(
-                "labels", "share", alt.ExprRef("width"), "right", theme, color=theme.ink2
-            ),
-        ],
-        {"rows": 1},
-    )
+    return found

@@ -9,7 +9,7 @@ import altair as alt
 
 from app import format
 from app.charts import base
-from app.palette import THEMES
+from app.palette import THEMES, Theme
 from metrics.conventions import US_PER_S
 
 HEIGHT = 220
@@ -75,45 +75,56 @@ def _row(b: Bin, typical_us: int) -> dict[str, Any]:
 def template(name: str) -> base.Spec:
     """The chart of a theme without data, built once."""
     theme = THEMES[name]
-    x = base.utc_x()
+    return base.build(theme, [*_times(theme), *_level(theme), *_marks(theme)], {"top": 1})
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(
-            field,
-            type="quantitative",
-            title="seconds a step",
-            axis=alt.Axis(tickCount=5, domain=False, ticks=False),
-            scale=alt.Scale(domain=[0, alt.ExprRef("top")], nice=False, clamp=True),
-        )
 
+def _y(field: str) -> alt.Y:
+    return alt.Y(
+        field,
+        type="quantitative",
+        title="seconds a step",
+        axis=alt.Axis(tickCount=5, domain=False, ticks=False),
+        scale=alt.Scale(domain=[0, alt.ExprRef("top")], nice=False, clamp=True),
+    )
+
+
+def _times(theme: Theme) -> list[alt.Chart]:
+    """The spread of each bin and the line through the medians."""
+    x, bins, color = base.utc_x(), base.data("bins"), theme.category("useful")
     tips = base.tip(
         "when|From", "steps|Steps", "middle|Median", "spread|p10 to p90", "most|Longest"
     )
-    bins = base.data("bins")
-    return base.build(
-        theme,
-        [
-            bins.mark_area(color=theme.category("useful"), opacity=0.22).encode(
-                x=x, y=y("p10"), y2="p90"
-            ),
-            bins.mark_line(color=theme.category("useful"), strokeWidth=1.8).encode(
-                x=x, y=y("median")
-            ),
-            bins.mark_rule(opacity=0, strokeWidth=4).encode(x=x, tooltip=tips),
-            base.data("levels").mark_rule(color=theme.ink2, strokeDash=[4, 3]).encode(y=y("s")),
-            base.data("levels")
-            .mark_text(align="left", dx=4, dy=-7, color=theme.ink2)
-            .encode(x=alt.value(0), y=y("s"), text=alt.Text("text", type="nominal")),
-            base.data("slow")
-            .mark_point(shape="triangle-up", filled=True, size=34, color=theme.ink, opacity=0.9)
-            .encode(x=x, y=y("y"), tooltip=base.tip("when|From", "most|Longest step")),
-            bins.transform_filter("datum.waits == 1")
-            .mark_tick(orient="vertical", color=theme.category("straggler"), size=10, thickness=2)
-            .encode(
-                x=x,
-                y=alt.value(HEIGHT - 6),
-                tooltip=base.tip("when|From", "stragglers|Waited for stragglers"),
-            ),
-        ],
-        {"top": 1},
-    )
+    return [
+        bins.mark_area(color=color, opacity=0.22).encode(x=x, y=_y("p10"), y2="p90"),
+        bins.mark_line(color=color, strokeWidth=1.8).encode(x=x, y=_y("median")),
+        bins.mark_rule(opacity=0, strokeWidth=4).encode(x=x, tooltip=tips),
+    ]
+
+
+def _level(theme: Theme) -> list[alt.Chart]:
+    """What counts as slow."""
+    levels = base.data("levels")
+    return [
+        levels.mark_rule(color=theme.ink2, strokeDash=[4, 3]).encode(y=_y("s")),
+        levels.mark_text(align="left", dx=4, dy=-7, color=theme.ink2).encode(
+            x=alt.value(0), y=_y("s"), text=alt.Text("text", type="nominal")
+        ),
+    ]
+
+
+def _marks(theme: Theme) -> list[alt.Chart]:
+    """The longest slow steps, and a strip of the bins that waited for stragglers."""
+    x = base.utc_x()
+    return [
+        base.data("slow")
+        .mark_point(shape="triangle-up", filled=True, size=34, color=theme.ink, opacity=0.9)
+        .encode(x=x, y=_y("y"), tooltip=base.tip("when|From", "most|Longest step")),
+        base.data("bins")
+        .transform_filter("datum.waits == 1")
+        .mark_tick(orient="vertical", color=theme.category("straggler"), size=10, thickness=2)
+        .encode(
+            x=x,
+            y=alt.value(HEIGHT - 6),
+            tooltip=base.tip("when|From", "stragglers|Waited for stragglers"),
+        ),
+    ]

@@ -13,8 +13,9 @@ from app.palette import THEMES, Theme
 
 HEIGHT = 200
 TEXT_PX = 15  # from the middle of one text to the next
-RIGHT = 112
-"""The room beside the lines, in pixels, where the last numbers and the limit are named."""
+LEFT, RIGHT = 14, 112
+"""The room beside the lines, in pixels: so that no dot touches the axis, and where the last numbers
+and the limit are named."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,8 @@ def _x() -> alt.X:
         "at",
         type="temporal",
         axis=alt.Axis(format="%-d %b", values=alt.ExprRef("weeks"), grid=False, title=None,
-                      labelOverlap=True, labelSeparation=6),
-        scale=alt.Scale(type="utc", nice=False, range=[0, alt.ExprRef(f"width - {RIGHT}")]),
+                      labelOverlap=True, labelSeparation=8),
+        scale=alt.Scale(type="utc", nice=False, range=[LEFT, alt.ExprRef(f"width - {RIGHT}")]),
     )  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def _limit(theme: Theme) -> alt.Chart:
     limit: alt.Chart = (
         base.data("limits")
         .mark_rule(color=theme.ink2, strokeDash=[4, 3])
-        .encode(x=alt.value(0), x2=alt.value(alt.ExprRef(f"width - {RIGHT}")), y=_y("value"))
+        .encode(x=alt.value(LEFT), x2=alt.value(alt.ExprRef(f"width - {RIGHT}")), y=_y("value"))
     )
     return limit
 

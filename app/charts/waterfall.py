@@ -248,21 +248,8 @@ def _ground(theme: Theme) -> list[alt.Chart]:
 
 
 def _bars(theme: Theme) -> list[alt.Chart]:
-    return [
-        base.data("bars")
-        .transform_filter(f"datum.kind == '{kind}'")
-        .mark_rect(fillOpacity=opacity, strokeWidth=1.2, cursor="pointer", **base.bar_offsets())
-        .encode(
-            x=base.share_x("x0", LEFT, RIGHT),
-            x2="x1",
-            y=base.row_y(),
-            y2="end",
-            color=base.color_of(),
-            stroke=alt.Stroke("color", type="nominal", scale=None, legend=None),
-            tooltip=base.tip("what|What", "exact|Time", "share|Share"),
-        )
-        for kind, opacity in (("solid", 1), ("hollow", theme.hollow))
-    ]
+    tips = base.tip("what|What", "exact|Time", "share|Share")
+    return base.share_bars(LEFT, RIGHT, theme, tips, thick=18, cursor="pointer")
 
 
 def _marks(theme: Theme) -> list[alt.Chart]:

@@ -10,7 +10,7 @@ from metrics.conventions import US_PER_S
 from metrics.errors import UsageError
 from pipelines import show
 from pipelines.commands import tables
-from pipelines.commands.options import FormatOption, HomeOption, moment_us
+from pipelines.commands.options import FormatOption, HomeOption, RefreshOption, moment_us
 from pipelines.show import Format
 
 if TYPE_CHECKING:
@@ -54,9 +54,7 @@ def pull_prometheus(
     until: Annotated[
         str | None, typer.Option("--until", help="Where to stop. Default: now, but for a delay.")
     ] = None,
-    refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Derive and publish afterwards.")
-    ] = True,
+    refresh: RefreshOption = True,
     home: HomeOption = None,
     how: FormatOption = Format.TABLE,
 ) -> None:

@@ -26,6 +26,9 @@ AsOfOption = Annotated[
     str | None,
     typer.Option("--as-of", help="The moment judged (RFC 3339 with an offset). Default: now."),
 ]
+RefreshOption = Annotated[
+    bool, typer.Option("--refresh/--no-refresh", help="Derive and publish afterwards.")
+]
 WhoOption = Annotated[str, typer.Option("--who", help="Who decides this.")]
 WhyOption = Annotated[str, typer.Option("--why", help="Why, for those who read it later.")]
 

@@ -55,10 +55,7 @@ def manifest(
     """Write a checkpoint's manifest, last of all: each file's size and SHA-256, synced to disk."""
     if not path.exists():
         raise UsageError(f"{path}: no such file or directory")
-    for name in holds or ():
-        if name not in resume.NAMES:
-            known = ", ".join(resume.NAMES)
-            raise UsageError(f"--holds {name}: not one of {known}{closest(name, resume.NAMES)}")
+    _refuse_unknown(holds or [])
     about: dict[str, object] = {
         "step": step,
         "job": job,
@@ -73,6 +70,13 @@ def manifest(
     size = sum(covered.bytes for covered in written.files.values())
     shown = path / place.name if path.is_dir() else place
     print(f"{shown}: {len(written.files):,} files, {size:,} bytes")
+
+
+def _refuse_unknown(holds: list[str]) -> None:
+    for name in holds:
+        if name not in resume.NAMES:
+            known = ", ".join(resume.NAMES)
+            raise UsageError(f"--holds {name}: not one of {known}{closest(name, resume.NAMES)}")
 
 
 def _size(path: Path) -> int | None:

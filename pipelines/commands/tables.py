@@ -75,29 +75,43 @@ def print_ledger(rows: list[dict[str, Any]]) -> None:
 def print_job(answer: dict[str, Any]) -> None:
     """A job's facts, and a bar for each thing that its wall-clock went to besides useful steps."""
     out = console()
-    wall_us = answer["wall_us"]
     out.print(f"Job {answer['job']}", style="bold")
-    facts = [
+    for name, value in _job_facts(answer):
+        out.print(f"  {name:<12} {value}")
+    if answer["gap_us"] is None:
+        out.print("It has no wall-clock yet: no allocation and no step was recorded.")
+        return
+    what = "Not useful" if answer["instrumented"] else "Where it went"
+    title = f"{what}: {duration(answer['gap_us'])}, residual {answer['residual_us']} µs"
+    heads = ("category", "component", "cause", ">time", ">of wall", "")
+    print_table(title, heads, _job_losses(answer["loss"], answer["wall_us"]))
+
+
+def _job_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    found = [
         ("state", answer["state"]),
         ("tier", text(answer["tier"])),
         ("tenant", text(answer["tenant"])),
         ("GPUs", "not known" if answer["gpus"] is None else str(answer["gpus"])),
-        ("wall-clock", duration(wall_us)),
+        ("wall-clock", duration(answer["wall_us"])),
         ("useful", duration(answer["useful_us"]) if answer["instrumented"] else "unknown"),
         ("goodput", percent(answer["goodput"])),
     ]
     if not answer["instrumented"]:
-        facts.append(("why unknown", "no step records: the job is not instrumented"))
-    for name, value in facts:
-        out.print(f"  {name:<12} {value}")
-    shown = [row for row in answer["loss"] if row["us"] * 1000 >= wall_us]
-    rest = answer["loss"][len(shown) :]
+        found.append(("why unknown", "no step records: the job is not instrumented"))
+    return found
+
+
+def _job_losses(loss: list[dict[str, Any]], wall_us: int) -> list[list[str]]:
+    """A row for each of at least a thousandth of the wall, and one for all that is smaller."""
+    shown = [row for row in loss if row["us"] * 1000 >= wall_us]
+    rest = loss[len(shown) :]
     if len(rest) > 2:
         us = sum(row["us"] for row in rest)
         shown.append({"category": f"{len(rest)} smaller", "component": "", "cause": "", "us": us})
     else:
         shown += rest
-    rows = [
+    return [
         [
             row["category"],
             row["component"],
@@ -108,13 +122,6 @@ def print_job(answer: dict[str, Any]) -> None:
         ]
         for row in shown
     ]
-    heads = ("category", "component", "cause", ">time", ">of wall", "")
-    if answer["gap_us"] is None:
-        out.print("It has no wall-clock yet: no allocation and no step was recorded.")
-        return
-    what = "Not useful" if answer["instrumented"] else "Where it went"
-    title = f"{what}: {duration(answer['gap_us'])}, residual {answer['residual_us']} µs"
-    print_table(title, heads, rows)
 
 
 def print_as_of(meta: Meta) -> None:

@@ -6,6 +6,7 @@ renews the README's pictures.
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -345,3 +346,32 @@ def test_the_freeze_changes_on_an_open_page_while_a_refresh_publishes(
         )
         lead.settled()
         assert "firmware: held" in lead.text()
+
+
+SMALL = """[...document.querySelectorAll(
+  '[data-testid="stCaptionContainer"] p, [data-testid="stCaptionContainer"] code, .wide th, .told'
+)].map(e => {
+  let seen = 1;
+  for (let at = e; at; at = at.parentElement) seen *= Number(getComputedStyle(at).opacity);
+  const ground = getComputedStyle(document.querySelector('.stApp')).backgroundColor;
+  return [e.innerText, getComputedStyle(e).color, ground, seen];
+})"""
+
+
+def _luminance(rgb: str) -> float:
+    """Of a colour as a browser says it (WCAG 2.2, relative luminance)."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", rgb)[:3]]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_is_said_small_can_be_read(read: Any, theme: str) -> None:
+    somebody = read(theme=theme)
+    somebody.open(f"checkpoints?as_of={AS_OF}")
+    said = somebody.page.evaluate(SMALL)
+    assert len(said) > 5
+    for text, color, ground, opacity in said:
+        low, high = sorted(map(_luminance, (color, ground)))
+        assert opacity == 1, text
+        assert (high + 0.05) / (low + 0.05) >= 4.5, (text, color)

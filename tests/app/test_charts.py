@@ -1,5 +1,6 @@
 """Every template compiles, in both themes, with data and without; what is drawn adds up."""
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -257,6 +258,16 @@ def test_nothing_that_is_written_on_the_curve_of_intervals_lies_on_another(
         assert hits == [], (times, restart_s)
 
 
+@pytest.mark.parametrize(("lately", "is_up"), [((-0.3, -0.2, -0.1), 1), ((0.3, 0.2, 0.1), 0)])
+def test_what_is_left_now_is_written_where_the_line_did_not_come_from(
+    lately: tuple[float, ...], is_up: int
+) -> None:
+    left = [(NOW + n * H, share) for n, share in enumerate((0.5,) * 15 + lately)]
+    line = budget.Line(left, [], [], [], [], [], [], 0.05, left[-1][0], "Left")
+    (now,) = budget.drawing(line, "light").datasets["now"]
+    assert (now["left"], now["up"]) == (lately[-1], is_up)
+
+
 def test_a_gang_s_bar_is_filled_as_far_as_it_is_gathered() -> None:
     drawing = gangs.drawing(GANGS, "light", "GPUs gathered")
     filled = {b["what"]: b["x1"] for b in drawing.datasets["bars"] if b["kind"] == "solid"}
@@ -280,7 +291,7 @@ def test_the_last_numbers_of_a_trend_stand_a_line_of_text_apart() -> None:
     assert places[-1] <= drawing.params["top"]
 
 
-@pytest.mark.parametrize("width", [260, 330, 1100])
+@pytest.mark.parametrize("width", [280, 330, 1100])
 @pytest.mark.parametrize("minutes", [(5, 7), (5, 5), (9.9, 46), (0.5, 0.5), (60, 61)])
 def test_what_is_written_beside_a_trend_lies_neither_on_its_lines_nor_on_another(
     minutes: tuple[float, float], width: int
@@ -314,6 +325,78 @@ def test_no_limit_of_a_curve_is_written_on_another(limits: tuple[int, int], widt
     said = {text: box for text, box in boxes.items() if "in" in text and "%" in text}
     assert len(said) == 2
     assert _hits(said) == []
+
+
+def _spread(*parts: tuple[float, float, int]) -> list[Span]:
+    """So many spans spread evenly over each stretch of seconds."""
+    return [
+        Span(round((low + (high - low) * n / count) * 10**6), False)
+        for low, high, count in parts
+        for n in range(count)
+    ]
+
+
+WAITS = {
+    # As of a cluster: two tiers that wait almost alike below one that starts sooner.
+    "alike": {
+        "Interactive": _spread((0, 1, 12), (15, 60, 44), (150, 300, 40), (300, 900, 4)),
+        "Standard": _spread(
+            (0, 1, 5), (10, 60, 20), (60, 150, 10), (150, 300, 45), (300, 18e3, 20)
+        ),
+        "Batch": _spread((0, 1, 5), (10, 70, 19), (70, 160, 8), (160, 300, 50), (300, 7e4, 18)),
+    },
+    "apart": {
+        "Interactive": _spread((1, 20, 100)),
+        "Standard": _spread((60, 600, 100)),
+        "Batch": _spread((3600, 90_000, 100)),
+    },
+    "crossing": {
+        "Interactive": _spread((10, 20, 50), (4000, 9000, 50)),
+        "Standard": _spread((100, 400, 100)),
+    },
+}
+
+
+@pytest.mark.parametrize("width", [330, 358, 1100])
+@pytest.mark.parametrize("name", WAITS)
+def test_the_name_of_a_curve_lies_on_no_curve_and_beside_its_own(name: str, width: int) -> None:
+    limits = {"Interactive": 300 * 10**6, "Standard": 7200 * 10**6}
+    drawn = [
+        curves.Curve(tier, curve(spans), [], limits.get(tier), 0.9 if tier in limits else None)
+        for tier, spans in WAITS[name].items()
+    ]
+    svg = _svg(curves.drawing(drawn, "light", "Waits", Fraction(9, 10)), width)
+    boxes = _boxes(svg)
+    lines = dict(zip(WAITS[name], _paths(svg), strict=True))
+    for tier in lines:
+        away = {other: _away(boxes[tier], line) for other, line in lines.items()}
+        assert min(away.values()) > 0, (tier, away)
+        assert away[tier] < 9, (tier, away)
+
+
+def _paths(svg: str) -> list[list[tuple[float, float]]]:
+    """The points of each line of a chart."""
+    return [
+        [
+            (x + float(a), y + float(b))
+            for a, b in re.findall(r"([\d.]+),([\d.]+)", path.get("d", ""))
+        ]
+        for group, x, y in _placed(ElementTree.fromstring(svg), 0, 0)
+        if "mark-line" in group.get("class", "")
+        for path in group
+    ]
+
+
+def _away(box: Box, line: list[tuple[float, float]]) -> float:
+    """How far a line of level and upright parts is from a box, in pixels."""
+    left, top, right, bottom = box
+    return min(
+        math.hypot(
+            max(left - max(x0, x1), min(x0, x1) - right, 0),
+            max(top - max(y0, y1), min(y0, y1) - bottom, 0),
+        )
+        for (x0, y0), (x1, y1) in pairwise(line)
+    )
 
 
 def _texts(drawing: base.Drawing, width: int) -> dict[str, Box]:

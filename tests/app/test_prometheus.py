@@ -12,7 +12,6 @@ so that 1 + 10 h and what has passed of H were lost: all of the last hour, and o
 
 import json
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,8 +23,7 @@ from urllib.parse import quote
 import harness
 import pytest
 import services
-import yaml
-from gate_server import Server, ask, headway, serving, wait_for
+from gate_server import Server, ask, headway, serving
 from prometheus_client.parser import text_string_to_metric_families
 
 from answers.clock import now_us
@@ -150,27 +148,8 @@ def watching(gate: Server, folder: Path) -> Iterator[int]:
             {"job_name": "headway", "static_configs": [{"targets": [f"127.0.0.1:{gate.port}"]}]}
         ],
     }
-    file = folder / "prometheus.yaml"
-    file.write_text(yaml.safe_dump(config), encoding="utf-8")
-    port = services.free_port()
-    log = folder / "prometheus.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={file}",
-                f"--storage.tsdb.path={folder / 'tsdb'}",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            stdout=out,
-            stderr=out,
-        )
-    try:
-        wait_for(port, "/-/ready", process, log)
+    with services.prometheus(folder, config) as port:
         yield port
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ import harness
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from harness import ingest_one as take
+from harness import quarantine
+from harness import write_lines as write
 
-from pipelines.ingest import Summary, choose_source, ingest_file
 from pipelines.records import BadRecord, Checked, check_lifecycle
-from pipelines.sources import Settings
 
 TS = "2026-03-02T00:00:10Z"
 TS_US = 1_772_409_610_000_000
@@ -365,31 +365,6 @@ def test_records_that_differ_in_any_field_are_two(fields: dict[str, Any]) -> Non
 
 
 # --- files ---
-
-
-@pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """An empty warehouse."""
-    con = harness.fresh_warehouse()
-    yield con
-    con.close()
-
-
-def take(con: duckdb.DuckDBPyConnection, path: Path) -> Summary:
-    """Ingest a canonical file."""
-    return ingest_file(con, path, choose_source("canonical", path), Settings(harness.POLICY))
-
-
-def write(path: Path, *records: dict[str, Any] | str | bytes) -> Path:
-    """A file of lines: records as JSON, anything else as it is."""
-    parts = [r if isinstance(r, (str, bytes)) else json.dumps(r) + "\n" for r in records]
-    path.write_bytes(b"".join(p if isinstance(p, bytes) else p.encode() for p in parts))
-    return path
-
-
-def quarantine(con: duckdb.DuckDBPyConnection) -> list[tuple[int | None, str, str]]:
-    """What was set aside: line, reason, text."""
-    return con.execute("select line, reason, raw from quarantine order by line").fetchall()
 
 
 def events(con: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:

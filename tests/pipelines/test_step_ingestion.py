@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,15 @@ import harness
 import pandas as pd
 import pyarrow as pa
 import pytest
+from harness import ingest_one as take
+from harness import quarantine
+from harness import write_lines as write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sql
 from metrics.errors import UnreadableInput
-from pipelines.ingest import Summary, choose_source, ingest_file
 from pipelines.records import BadRecord, time_us
-from pipelines.sources import Settings
 
 BASE_US = 1_772_409_600_000_000
 """2026-03-02T00:00:00Z"""
@@ -36,26 +36,6 @@ def record(number: int = 1, ends: float = 10, duration: float = 10, **fields: An
     return given | fields
 
 
-@pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """An empty warehouse."""
-    con = harness.fresh_warehouse()
-    yield con
-    con.close()
-
-
-def take(con: duckdb.DuckDBPyConnection, path: Path) -> Summary:
-    """Ingest a canonical file."""
-    return ingest_file(con, path, choose_source("canonical", path), Settings(harness.POLICY))
-
-
-def write(path: Path, *records: dict[str, Any] | str | bytes) -> Path:
-    """A file of lines: records as JSON, anything else as it is."""
-    parts = [r if isinstance(r, (str, bytes)) else json.dumps(r) + "\n" for r in records]
-    path.write_bytes(b"".join(p if isinstance(p, bytes) else p.encode() for p in parts))
-    return path
-
-
 COLUMNS = "ts_us, duration_us, data_wait_us, straggler_us, checkpoint_us, overhead_us"
 
 
@@ -68,11 +48,6 @@ def stored(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, int, int], tuple[A
     found = {(job, a, s): (ts_us - BASE_US, *rest) for job, a, s, ts_us, *rest in rows}
     assert len(found) == len(rows)
     return found
-
-
-def quarantine(con: duckdb.DuckDBPyConnection) -> list[tuple[int | None, str, str]]:
-    """What was set aside: line, reason, text."""
-    return con.execute("select line, reason, raw from quarantine order by line").fetchall()
 
 
 @pytest.mark.parametrize("name", ["[exp] llama", "{a}", "[1, 2]", '["j"]', "["])
