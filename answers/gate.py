@@ -1,5 +1,6 @@
 """The gate's decision: may a change start now? With its reasons, for a tired person to read."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +9,13 @@ from answers.clock import now_us
 from answers.durability import durability
 from answers.facts import Facts
 from answers.freezes import Course, course, gating, spenders
+from answers.home import Home
 from answers.journal import Journal
 from answers.moments import rfc3339
 from metrics.budget import Amount, Budget, State, Unit
 from metrics.conventions import HOUR_US, US_PER_S
 from metrics.documents import closest
-from metrics.errors import HeadwayError, UsageError
+from metrics.errors import HeadwayError, PolicyError, UsageError
 from metrics.freeze import Reading, Standing
 from metrics.policy import Policy
 from metrics.rulings import WRITER, Kind, Ruling, Rulings
@@ -102,6 +104,18 @@ def permits(
         asked.override = rulings.override(change, scope, as_of_us)
         found.append(Permit(change, asked.decision(), change in changes.passing, asked.override))
     return found, answer
+
+
+def unreadable(home: Home, question: Question, fault: Exception) -> dict[str, Any]:
+    """The answer where a fault kept numbers, journal or policy from being read.
+
+    Raises UsageError for a wrong question: that is whose fault it is then.
+    """
+    if isinstance(fault, UsageError) and not isinstance(fault, PolicyError):
+        raise fault
+    with suppress(PolicyError, OSError):
+        check_change(home.policy(), question.change)
+    return unknown(question, str(fault))
 
 
 def unknown(question: Question, why: str) -> dict[str, Any]:

@@ -7,12 +7,12 @@ pipeline.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from answers import budgets, freezes, gate, questions
 from answers.clock import now_us
@@ -22,7 +22,8 @@ from answers.moments import moment_us, rfc3339
 from app.exposition import exposition
 from app.serving import Serving
 from app.tokens import Holder, holder_of
-from metrics.errors import HeadwayError, NothingPublished, UsageError
+from metrics.documents import closest
+from metrics.errors import HeadwayError, NothingPublished, PolicyError, UsageError
 from metrics.rulings import Kind
 from metrics.scope import Scope
 
@@ -64,6 +65,13 @@ class WebhookMetadata(BaseModel):
     change: str = Field(max_length=100)
     scope: str = Field(default="fleet", max_length=300)
 
+    @model_validator(mode="after")
+    def _nothing_is_misspelt(self) -> Self:
+        for name in self.model_extra or {}:
+            if hint := closest(name.lower(), ("change", "scope")):
+                raise ValueError(f"{name}: no such key{hint}")
+        return self
+
 
 class Webhook(BaseModel):
     """A rollout's question, as Flagger posts it."""
@@ -78,6 +86,8 @@ class Webhook(BaseModel):
 
 class Override(BaseModel):
     """A change that shall pass until a moment."""
+
+    model_config = ConfigDict(extra="forbid")
 
     change: str = Field(max_length=100)
     scope: str = Field(default="fleet", max_length=300)
@@ -114,7 +124,7 @@ def application(home: Home) -> FastAPI:
     for routes in (
         _deciding(home, serving),
         _reading(serving),
-        _overriding(home),
+        _overriding(home, serving),
         _watching(serving),
     ):
         app.include_router(routes)
@@ -133,8 +143,10 @@ def _report_errors(app: FastAPI) -> None:
         )
         return JSONResponse({"detail": told}, 422)
 
+    @app.exception_handler(PolicyError)
     @app.exception_handler(HeadwayError)
-    def unreadable(_: Request, error: HeadwayError) -> JSONResponse:
+    @app.exception_handler(OSError)
+    def unreadable(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 503)
 
 
@@ -146,16 +158,15 @@ def _deciding(home: Home, serving: Serving) -> APIRouter:
         try:
             with serving.turn() as (facts, rulings):
                 answer = gate.decide(facts, rulings, question)
-        except UsageError:
-            raise
-        except HeadwayError as e:
-            gate.check_change(home.policy(), change)
-            return gate.unknown(question, str(e))
+        except (HeadwayError, OSError) as e:
+            return gate.unreadable(home, question, e)
         if as_of is None:
             gate.note_refusal(Journal(home), question, answer)
         return answer
 
-    @routes.get("/v1/gate", response_model=Decision, responses=WRONG)
+    asked = [Depends(_asked_of("change", "scope", "as_of"))]
+
+    @routes.get("/v1/gate", response_model=Decision, responses=WRONG, dependencies=asked)
     def ask(change: Change, scope: ScopeText = "fleet", as_of: AsOf = None) -> dict[str, Any]:
         """May a change start? Always 200, the decision being inside."""
         return decide(change, scope, as_of)
@@ -173,7 +184,9 @@ def _deciding(home: Home, serving: Serving) -> APIRouter:
 def _reading(serving: Serving) -> APIRouter:
     routes = APIRouter()
 
-    @routes.get("/v1/budgets", responses=WRONG_OR_UNREADABLE)
+    asked = [Depends(_asked_of("scope", "slo", "as_of"))]
+
+    @routes.get("/v1/budgets", responses=WRONG_OR_UNREADABLE, dependencies=asked)
     def list_budgets(
         scope: ScopeText = "fleet",
         slo: Annotated[str | None, Query(max_length=300)] = None,
@@ -197,7 +210,7 @@ def _reading(serving: Serving) -> APIRouter:
     return routes
 
 
-def _overriding(home: Home) -> APIRouter:
+def _overriding(home: Home, serving: Serving) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/v1/overrides", status_code=201, responses=NOT_ALLOWED)
@@ -217,6 +230,7 @@ def _overriding(home: Home) -> APIRouter:
         gate.check_until(policy, until_us, now_us())
         body = {"change": asked.change, "until_us": until_us, "role": holder.role}
         scope = Scope.parse(asked.scope)
+        budgets.check_written(serving.turn(), scope)
         written = Journal(home).append(Kind.OVERRIDE, holder.name, asked.why, scope, body)
         return {"id": written.id, "who": written.who, "until": rfc3339(until_us)}
 
@@ -253,6 +267,21 @@ def _watching(serving: Serving) -> APIRouter:
             return {"status": "ok", "data_through": rfc3339(facts.data_through_us) or ""}
 
     return routes
+
+
+def _asked_of(*known: str) -> Any:
+    """What refuses a parameter that would say nothing: a misspelt scope would be the fleet."""
+
+    def check(request: Request) -> None:
+        for name in request.query_params:
+            if name not in known:
+                raise UsageError(
+                    f"{name}: no such parameter{closest(name, known)}; there are {', '.join(known)}"
+                )
+            if len(request.query_params.getlist(name)) > 1:
+                raise UsageError(f"{name}: is given more than once; say it once")
+
+    return check
 
 
 def _moment(as_of: str | None) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -264,6 +265,96 @@ def test_exit_codes_tell_allow_deny_usage_and_unknown(now_frozen: Home, tmp_path
     assert list(json.loads(asked[1].stdout)) == KEYS
     assert "did you mean firmware?" in asked[2].stderr
     assert json.loads(asked[4].stdout)["decision"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["tiers: []", "silent_after_s: 2026-13-45"],
+    ids=["no tier", "no date"],
+)
+def test_a_policy_that_cannot_be_read_is_unknown_and_no_wrong_question(
+    free: Home, tmp_path: Path, policy: str
+) -> None:
+    home = Home(Path(shutil.copytree(free.root, tmp_path / "home")))
+    home.policy_file.write_text(policy)
+    done = headway(home, "gate", "--change", "firmware", "--format", "json")
+    assert done.returncode == 3, done.stderr
+    assert "slo.yaml" in json.loads(done.stdout)["explanation"]
+
+
+def test_a_published_file_that_is_damaged_is_unknown(free: Home, tmp_path: Path) -> None:
+    home = Home(Path(shutil.copytree(free.root, tmp_path / "home")))
+    published = home.mart / (home.mart / "CURRENT").read_text().strip()
+    whole = published.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", b"\xff" * len(whole)):
+        published.write_bytes(damaged)
+        done = headway(home, "gate", "--change", "firmware")
+        assert done.returncode == 3, done.stderr
+        assert "Traceback" not in done.stderr
+        assert "headway refresh" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "form", "code"), [("security", "table", 0), ("firmware", "json", 3)]
+)
+def test_the_exit_code_stands_where_nobody_reads_the_answer(
+    free: Home, change: str, form: str, code: int
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", "gate", "--change", change, "--format", form],
+        cwd=ROOT,
+        env=os.environ | {"HEADWAY_HOME": str(free.root)},
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+@pytest.mark.parametrize(
+    ("scope", "asked"),
+    [
+        ("tier=standrd", ("freeze",)),
+        ("tenant=nobody", ("thaw",)),
+        ("cluster=nowhere", ("override", "--change", "firmware")),
+        (
+            "job=bigg",
+            ("exclude", "--from", "2026-03-02T10:00:00Z", "--until", "2026-03-02T11:00:00Z"),
+        ),
+        ("tier=standard,tenant=nobody", ("journal", "--note", "heat")),
+    ],
+    ids=["freeze", "thaw", "override", "exclude", "note"],
+)
+def test_nothing_is_decided_of_a_scope_that_is_not_there(
+    free: Home, scope: str, asked: tuple[str, ...]
+) -> None:
+    # It would hold nothing, and whoever decided it would think otherwise.
+    before = Journal(free).entries()
+    ends = ("--until", until(1)) if asked[0] == "override" else ()
+    said = ("--scope", scope, "--who", "ada", "--why", "heat", *ends)
+    done = headway(free, *asked, *said)
+    assert done.returncode == 2, done.stdout
+    assert ": no such" in done.stderr
+    assert Journal(free).entries() == before
+
+
+def test_a_hand_acts_even_where_no_numbers_can_be_read(tmp_path: Path) -> None:
+    home = Home.open(tmp_path / "new")
+    said = ("--scope", "tier=standard", "--who", "ada", "--why", "heat")
+    assert headway(home, "freeze", *said).returncode == 0
+    assert [entry.kind for entry in Journal(home).entries()] == [Kind.FREEZE]
+
+
+def test_an_entry_under_a_policy_that_cannot_be_read_is_refused_before_it_is_written(
+    tmp_path: Path,
+) -> None:
+    home = Home.open(tmp_path / "new")
+    home.policy_file.write_text("tiers: []")
+    done = headway(home, "freeze", "--who", "ada", "--why", "heat")
+    assert (done.returncode, Journal(home).entries()) == (2, [])
 
 
 def test_an_override_acts_at_once_and_stands_in_the_record(now_frozen: Home) -> None:
