@@ -19,8 +19,10 @@ def preview(
     """The jobs on the nodes, what each would lose, and the fleet's budgets before and after.
 
     `would_freeze` is None where the data are too old at that moment to tell.
-    Raises UsageError for a node that no running job's records name among those there are.
+    Raises UsageError for a node that no allocation names, and where none is named.
     """
+    if not nodes:
+        raise UsageError("--nodes: names none; say them like gpu-17,gpu-18")
     known = facts.nodes()
     for node in nodes:
         if node not in known:
@@ -78,7 +80,8 @@ def _changed(
     else:
         amount = before.amount
     changed = Budget(amount, series.target)
-    exhausts = report.state is not State.EXHAUSTED and series.state(amount) is State.EXHAUSTED
+    states = [series.state(total) for total in (before.amount, amount)]
+    exhausts = states[0] is not State.EXHAUSTED and states[1] is State.EXHAUSTED
     return {
         "slo": series.slo,
         "scope": str(series.scope),
