@@ -314,7 +314,19 @@ class _Decision:
         return f"The least is left of {report.series.slo}: {percent} of its budget."
 
 
+def _broken(report: Report) -> str:
+    jobs = list(report.spending()["job"])
+    more = f" and {len(jobs) - 3} more" if len(jobs) > 3 else ""
+    return (
+        f"{report.series.slo} of {report.series.scope} is broken ({', '.join(jobs[:3])}{more} lost"
+        " more than one checkpoint interval to storage; `headway restore-test JOB` mends it where"
+        " the newest checkpoint passes)"
+    )
+
+
 def _spent(report: Report) -> str:
+    if report.series.measure == "checkpoint_durability":
+        return _broken(report)
     amount = report.budget.amount
     mostly = next((s["name"] for s in spenders(report) if s["by"] in ("category", "cause")), None)
     most = f", most of it {mostly}" if mostly else ""

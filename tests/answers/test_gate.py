@@ -194,6 +194,14 @@ def test_losing_more_than_one_checkpoint_interval_to_storage_breaks_the_promise(
     assert (found["decision"], len(durability)) == (decision, lost - 5)
 
 
+def test_a_broken_promise_names_the_job_and_what_mends_it(tmp_path: Path) -> None:
+    explanation = ask(storage_failure(6).publish(tmp_path), hours=150)["explanation"]
+    assert "checkpoint-durability of fleet is broken (big lost more than one" in explanation
+    assert "`headway restore-test JOB` mends it" in explanation
+    # Unmended it leaves the window 720 h after the end of hour 50.
+    assert f"thaws by {stamp(771).replace('+00:00', 'Z')}" in explanation
+
+
 @pytest.mark.parametrize(
     ("restored", "decision"),
     [
