@@ -265,7 +265,26 @@ def thaw(
     until_us = moment_us(until, "--until")
     if until_us is not None:
         gate.check_until(site.policy(), until_us, now_us())
+    rulings, at_us = Rulings(Journal(site).entries(), site.policy()), now_us()
+    before = rulings.frozen_by_hand(Scope.parse(scope), at_us)
     _write(site, Kind.THAW, who, why, scope, {"until_us": until_us})
+    _print_thawed(site, Scope.parse(scope), before, is_held_open=until_us is not None)
+
+
+def _print_thawed(site: Home, scope: Scope, before: Ruling | None, is_held_open: bool) -> None:
+    """Say what a thaw does not do: whoever asked for it may think that rollouts go on now."""
+    rulings = Rulings(Journal(site).entries(), site.policy())
+    stays = rulings.frozen_by_hand(scope, now_us())
+    if stays:
+        print(
+            f"{scope} stays frozen by hand, by entry {stays.id} of {stays.scope}:"
+            f" headway thaw --scope {stays.scope} lifts that"
+        )
+    elif before is None and not is_held_open:
+        print(
+            f"no freeze by hand held {scope}: what its budgets say stands;"
+            " with --until it is held open whatever they say"
+        )
 
 
 def override(

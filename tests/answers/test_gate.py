@@ -400,6 +400,17 @@ def test_hands_freeze_and_thaw_at_once(now_frozen: Home) -> None:
     assert people == ["thaw", "freeze"]
 
 
+def test_a_thaw_that_lifts_nothing_says_so(tmp_path: Path) -> None:
+    home = Home.open(tmp_path / "new")
+    said = ("--who", "ada", "--why", "cool again")
+    assert "what its budgets say stands" in headway(home, "thaw", *said).stdout
+    headway(home, "freeze", *said)
+    part = headway(home, "thaw", "--scope", "tier=batch", *said).stdout
+    assert "tier=batch stays frozen by hand, by entry 2 of fleet" in part
+    whole = headway(home, "thaw", *said)
+    assert whole.stdout == "entry 4: thaw of fleet; entry 4 in force\n"
+
+
 def test_what_the_gate_held_is_noted_once_an_hour_and_a_question_of_a_moment_never(
     now_frozen: Home,
 ) -> None:
