@@ -255,6 +255,10 @@ class _Decision:
             return self._unknown()
         if self.standing is Standing.FROZEN:
             return self._denied()
+        if not self.facts.policy.gating:
+            return (
+                "Allowed: by the policy (gating: []) no objective holds rollouts. None is judged."
+            )
         return (
             f"Allowed: no gating budget of {scope} is spent."
             f" {self._least_left() or 'There is too little data yet for any of them to gate.'}"

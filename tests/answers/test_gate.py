@@ -84,6 +84,14 @@ def test_an_exhausted_budget_denies_with_all_that_it_rests_on(frozen: Home) -> N
     assert found["explanation"].count(". ") == 1
 
 
+def test_a_policy_by_which_nothing_gates_is_said_to_be_one(frozen: Home) -> None:
+    policy = POLICY.model_copy(update={"gating": ()})
+    with facts(frozen, policy) as found:
+        answer = decide(found, Rulings([], policy), Question("firmware", Scope(), at(720)))
+    assert answer["decision"] == "allow"
+    assert "by the policy (gating: []) no objective holds rollouts" in answer["explanation"]
+
+
 def test_its_thaw_is_the_hour_at_which_enough_has_left_the_window(frozen: Home) -> None:
     # Coming hours hold what the last day held, one each, so 72 h stay allowed and 68.4 may be bad.
     # The hour of startup leaves first; the 71 lost hours begin to leave after hour 649.
