@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Respons
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.middleware.base import RequestResponseEndpoint
 
 from answers import budgets, freezes, gate, questions
 from answers.clock import now_us
@@ -34,6 +35,10 @@ ScopeText = Annotated[
 AsOf = Annotated[
     str | None, Query(description="The moment judged, RFC 3339. Default: now.", max_length=64)
 ]
+
+
+LONGEST_BODY = 1 << 20
+"""Bytes of a POST."""
 
 
 class Problem(BaseModel):
@@ -98,8 +103,8 @@ class Override(BaseModel):
 Responses = dict[int | str, dict[str, Any]]
 WRONG: Responses = {422: {"model": Problem}}
 WRONG_OR_UNREADABLE: Responses = WRONG | {503: {"model": Problem}}
-TORN: Responses = {400: {"model": Problem}}
-"""A body that is no JSON."""
+TORN: Responses = {400: {"model": Problem}, 413: {"model": Problem}}
+"""A body that is no JSON, or too long."""
 HELD: Responses = {403: {"model": Decision}, **TORN, **WRONG}
 NOT_THERE: Responses = {404: {"model": Problem}, **WRONG_OR_UNREADABLE}
 NOT_ALLOWED: Responses = {401: {"model": Problem}, 403: {"model": Problem}, **TORN, **WRONG}
@@ -121,6 +126,7 @@ def application(home: Home) -> FastAPI:
 
     app = FastAPI(title="Headway gate", version="1", lifespan=lifespan)
     _report_errors(app)
+    app.middleware("http")(_short_only)
     for routes in (
         _deciding(home, serving),
         _reading(serving),
@@ -129,6 +135,16 @@ def application(home: Home) -> FastAPI:
     ):
         app.include_router(routes)
     return app
+
+
+async def _short_only(request: Request, go_on: RequestResponseEndpoint) -> Response:
+    """Refuse a body before it is read into memory: whoever asks a question needs no long one."""
+    if request.method == "POST":
+        length = request.headers.get("content-length")
+        if length is None or int(length) > LONGEST_BODY:
+            told = f"a body is at most {LONGEST_BODY:,} bytes long, and its Content-Length says so"
+            return JSONResponse({"detail": told}, 413)
+    return await go_on(request)
 
 
 def _report_errors(app: FastAPI) -> None:

@@ -51,7 +51,9 @@ HostOption = Annotated[str, typer.Option("--host", help="The address to listen o
 
 
 def serve(
-    port: Annotated[int, typer.Option("--port", help="The port to listen on.")] = 8632,
+    port: Annotated[
+        int, typer.Option("--port", min=1, max=65535, help="The port to listen on.")
+    ] = 8632,
     host: HostOption = "127.0.0.1",
     home: HomeOption = None,
 ) -> None:
@@ -60,7 +62,10 @@ def serve(
 
     os.environ["HEADWAY_HOME"] = str(Home.at(home).root)
     # By name: this package and app import each other nowhere.
-    uvicorn.run("app.gate:create", factory=True, host=host, port=port, log_level="warning")
+    try:
+        uvicorn.run("app.gate:create", factory=True, host=host, port=port, log_level="warning")
+    except SystemExit as e:  # it told why; its own code for that, 3, means unknown of a gate
+        raise typer.Exit(1 if e.code else 0) from e
 
 
 def rules(home: HomeOption = None) -> None:

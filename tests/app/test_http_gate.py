@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -228,6 +229,22 @@ def test_it_goes_on_with_what_it_has_where_the_newest_cannot_be_read(server: Ser
     log = server.log.read_text()
     assert "what was published last is not read" in log
     assert "Traceback" not in log
+
+
+def test_a_body_that_no_question_needs_is_refused_unread(server: Server) -> None:
+    # Its length is told, and nothing of it sent: what answers has not read it.
+    for told in ("Content-Length: 1048577", "Transfer-Encoding: chunked"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            head = f"POST /v1/gate/webhook HTTP/1.1\r\nHost: gate\r\n{told}\r\n\r\n"
+            connection.sendall(head.encode())
+            assert connection.recv(64).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_port_that_is_taken_is_a_failure_and_not_unknown(server: Server) -> None:
+    words = ["-m", "pipelines.cli", "serve", "--port", str(server.port)]
+    env = os.environ | {"HEADWAY_HOME": str(server.home.root)}
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, env=env, capture_output=True)
+    assert (done.returncode, b"address already in use" in done.stderr) == (1, True)
 
 
 def test_it_answers_while_a_refresh_publishes(server: Server) -> None:
