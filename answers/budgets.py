@@ -1,6 +1,7 @@
 """Every objective's budget for a scope at a moment, with its history, spending and forecasts."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -31,7 +32,7 @@ from metrics.budget import (
 )
 from metrics.conventions import HOUR_US, US_PER_S
 from metrics.documents import closest
-from metrics.errors import UsageError
+from metrics.errors import HeadwayError, UsageError
 from metrics.objectives import Event, entries_of, standing
 from metrics.openslo import Slo
 from metrics.scope import Scope
@@ -323,6 +324,20 @@ def check_scope(facts: Facts, scope: Scope) -> None:
                 f"--scope {key}={value}: no such {key} among {len(known[key])}"
                 f"{closest(value, known[key])}"
             )
+
+
+def check_written(facts: AbstractContextManager[tuple[Facts, Any]], scope: Scope) -> None:
+    """`check_scope` for what is about to be written of a scope.
+
+    Where no numbers can be read there is nothing to compare with: a hand must act even then.
+    """
+    try:
+        with facts as (found, _):
+            check_scope(found, scope)
+    except UsageError:
+        raise
+    except HeadwayError:
+        return
 
 
 def all_series(facts: Facts, scope: Scope, end_us: int) -> Iterator[Series]:

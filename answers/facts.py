@@ -294,7 +294,9 @@ class Facts:
         (row,) = self.mart.rows(
             "select sum(us)::hugeint as wall_us, (select sum(interruptions) from restarts r"
             f"  join scoped_jobs j using (job) where {where} and large_us is not null"
-            "   and j.instrumented and detected_us >= ? and detected_us < ?) as interruptions"
+            "   and j.instrumented and detected_us >= ? and detected_us < ?"
+            "   and (job, detected_us // 3600000000 * 3600000000) not in (from excluded_hours))"
+            " as interruptions"
             f" from charged_hours where {where} and known_us <= ? and hour_us >= ? and hour_us < ?",
             [*params, start_us, end_us, *params, end_us, start_us, end_us],
         )

@@ -1,5 +1,6 @@
 """The gate's decision: may a change start now? With its reasons, for a tired person to read."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,13 +9,14 @@ from answers.clock import now_us
 from answers.durability import durability
 from answers.facts import Facts
 from answers.freezes import Course, course, gating, spenders
+from answers.home import Home
 from answers.journal import Journal
 from answers.moments import rfc3339
 from answers.wording import hours
 from metrics.budget import Amount, Budget, State, Unit
 from metrics.conventions import HOUR_US, US_PER_S
 from metrics.documents import closest
-from metrics.errors import HeadwayError, UsageError
+from metrics.errors import HeadwayError, PolicyError, UsageError
 from metrics.freeze import Reading, Standing
 from metrics.policy import Policy
 from metrics.rulings import WRITER, Kind, Ruling, Rulings
@@ -103,6 +105,18 @@ def permits(
         asked.override = rulings.override(change, scope, as_of_us)
         found.append(Permit(change, asked.decision(), change in changes.passing, asked.override))
     return found, answer
+
+
+def unreadable(home: Home, question: Question, fault: Exception) -> dict[str, Any]:
+    """The answer where a fault kept numbers, journal or policy from being read.
+
+    Raises UsageError for a wrong question: that is whose fault it is then.
+    """
+    if isinstance(fault, UsageError) and not isinstance(fault, PolicyError):
+        raise fault
+    with suppress(PolicyError, OSError):
+        check_change(home.policy(), question.change)
+    return unknown(question, str(fault))
 
 
 def unknown(question: Question, why: str) -> dict[str, Any]:
@@ -242,6 +256,10 @@ class _Decision:
             return self._unknown()
         if self.standing is Standing.FROZEN:
             return self._denied()
+        if not self.facts.policy.gating:
+            return (
+                "Allowed: by the policy (gating: []) no objective holds rollouts. None is judged."
+            )
         return (
             f"Allowed: no gating budget of {scope} is spent."
             f" {self._least_left() or 'There is too little data yet for any of them to gate.'}"
@@ -301,7 +319,19 @@ class _Decision:
         return f"The least is left of {report.series.slo}: {percent} of its budget."
 
 
+def _broken(report: Report) -> str:
+    jobs = list(report.spending()["job"])
+    more = f" and {len(jobs) - 3} more" if len(jobs) > 3 else ""
+    return (
+        f"{report.series.slo} of {report.series.scope} is broken ({', '.join(jobs[:3])}{more} lost"
+        " more than one checkpoint interval to storage; `headway restore-test JOB` mends it where"
+        " the newest checkpoint passes)"
+    )
+
+
 def _spent(report: Report) -> str:
+    if report.series.measure == "checkpoint_durability":
+        return _broken(report)
     amount = report.budget.amount
     mostly = next((s["name"] for s in spenders(report) if s["by"] in ("category", "cause")), None)
     most = f", most of it {mostly}" if mostly else ""

@@ -8,6 +8,7 @@ by a further entry.
 import json
 import os
 import sqlite3
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from answers.clock import now_us
 from answers.home import Home
 from metrics.errors import HeadwayError, UsageError
-from metrics.rulings import Kind, Ruling
+from metrics.rulings import OWN, Kind, Ruling
 from metrics.scope import Scope
 
 WAIT_S = 10
@@ -73,9 +74,12 @@ class Journal:
         body: Mapping[str, Any] | None = None,
         of: int | None = None,
     ) -> Ruling:
-        """Write an entry; as it stands. Raises UsageError where who or why is empty."""
+        """Write an entry; as it stands. Raises UsageError where who or why says nothing."""
         if not who.strip() or not why.strip():
             raise UsageError("say --who decided and --why: both stay in the journal")
+        if kind not in OWN:
+            _check_printable("--who", who, but="")
+            _check_printable("--why", why, but="\n\r\t")
         values = (now_us(), kind.value, str(scope or Scope()), who, why, json.dumps(body or {}), of)
         with self._open() as con, con:
             row = con.execute(
@@ -120,6 +124,13 @@ class Journal:
             raise HeadwayError(f"{self._path}: the journal cannot be used ({e})") from e
         finally:
             con.close()
+
+
+def _check_printable(option: str, text: str, but: str) -> None:
+    """Refuse what would act on the terminal of whoever reads the journal, or is no text at all."""
+    for character in text:
+        if unicodedata.category(character) in ("Cc", "Cs") and character not in but:
+            raise UsageError(f"{option}: {character!a} cannot be printed; leave it out")
 
 
 def _ruling(row: tuple[Any, ...]) -> Ruling:

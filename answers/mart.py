@@ -30,7 +30,8 @@ class Meta:
 class Mart:
     """An open mart.
 
-    All that asks it raises HeadwayError where another version published it without what is read.
+    All that asks it raises HeadwayError where another version published it without what is read, or
+    where the file is damaged.
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
@@ -66,18 +67,33 @@ class Mart:
 
     def rows(self, query: str, params: Params = None) -> list[dict[str, Any]]:
         """A query's rows as dictionaries; integers stay integers of any size."""
-        result = self._execute(query, params)
-        names = [column[0] for column in result.description or []]
-        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+        with _in_words():
+            result = self._con.execute(query, params)
+            names = [column[0] for column in result.description or []]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
-    def _execute(self, query: str, params: Params = None) -> duckdb.DuckDBPyConnection:
-        try:
-            return self._con.execute(query, params)
-        except (duckdb.CatalogException, duckdb.BinderException) as e:
-            raise HeadwayError(
-                f"the published numbers lack what this Headway reads ({str(e).splitlines()[0]}):"
-                " `headway refresh` publishes them anew"
-            ) from e
+    def _execute(self, query: str, params: Params = None) -> None:
+        with _in_words():
+            self._con.execute(query, params)
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Tell of a mart that another version published, or that is damaged; our own faults stay."""
+    try:
+        yield
+    except (duckdb.CatalogException, duckdb.BinderException) as e:
+        raise HeadwayError(
+            f"the published numbers lack what this Headway reads ({str(e).splitlines()[0]}):"
+            " `headway refresh` publishes them anew"
+        ) from e
+    except (duckdb.ProgrammingError, duckdb.DataError):
+        raise
+    except duckdb.Error as e:
+        raise HeadwayError(
+            f"the published numbers cannot be read ({str(e).splitlines()[0]}):"
+            " `headway refresh` publishes them anew"
+        ) from e
 
 
 @contextmanager

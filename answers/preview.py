@@ -20,7 +20,7 @@ def preview(
     """The jobs on the nodes, what each would lose, and the fleet's budgets before and after.
 
     `would_freeze` is None where the data are too old at that moment to tell.
-    Raises UsageError for a node that no running job's records name among those there are.
+    Raises UsageError for a node that no allocation names, and where none is named.
     """
     _refuse_unknown(nodes, facts.nodes())
     assumed_us = facts.policy.restart_limit_us
@@ -47,6 +47,8 @@ def preview(
 
 
 def _refuse_unknown(nodes: list[str], known: Collection[str]) -> None:
+    if not nodes:
+        raise UsageError("--nodes: names none; say them like gpu-17,gpu-18")
     for node in nodes:
         if node not in known:
             raise UsageError(
@@ -83,7 +85,8 @@ def _changed(
     else:
         amount = before.amount
     changed = Budget(amount, series.target)
-    exhausts = report.state is not State.EXHAUSTED and series.state(amount) is State.EXHAUSTED
+    states = [series.state(total) for total in (before.amount, amount)]
+    exhausts = states[0] is not State.EXHAUSTED and states[1] is State.EXHAUSTED
     return {
         "slo": series.slo,
         "scope": str(series.scope),

@@ -26,7 +26,7 @@ def rules(policy: Policy) -> str:
     }
     groups = [
         {"name": f"{GROUP}-recording", "rules": [recorded]},
-        {"name": f"{GROUP}-alerts", "rules": [*found, *_promises(policy), _missing()]},
+        {"name": f"{GROUP}-alerts", "rules": [*found, *_promises(policy), *_missing(policy)]},
     ]
     return str(yaml.safe_dump({"groups": groups}, sort_keys=False, width=100))
 
@@ -86,17 +86,23 @@ def _promises(policy: Policy) -> Iterator[dict[str, Any]]:
         }
 
 
-def _missing() -> dict[str, Any]:
-    return {
-        "alert": "ErrorBudgetUnknown",
-        "expr": f'absent({_LEFT}{{sloth_slo="goodput",scope="fleet"}})',
-        "for": "15m",
-        "labels": {"severity": "ticket"},
-        "annotations": {
-            "summary": "the fleet's goodput is not known: the data are old, or the gate is down",
-            "description": "headway refresh publishes; the gate's /readyz says how far data reach.",
-        },
-    }
+def _missing(policy: Policy) -> Iterator[dict[str, Any]]:
+    """Of goodput, whatever the site calls it: what it promises nothing of is not missed."""
+    for slo in policy.objectives:
+        if slo.sources[0].spec["measure"] == "goodput":
+            name = slo.metadata.name
+            yield {
+                "alert": "ErrorBudgetUnknown",
+                "expr": f'absent({_LEFT}{{sloth_slo="{name}",scope="fleet"}})',
+                "for": "15m",
+                "labels": {"severity": "ticket"},
+                "annotations": {
+                    "summary": "the fleet's goodput is not known:"
+                    " the data are old, or the gate is down",
+                    "description": "headway refresh publishes;"
+                    " the gate's /readyz says how far data reach.",
+                },
+            }
 
 
 def _decimal(share: Fraction) -> str:

@@ -18,11 +18,11 @@ from metrics.freeze import Standing
 
 def name_of(card: home.Card) -> str:
     """Goodput 90 %; Restart under 10 min; Wait, interactive."""
-    if card.slo == "goodput":
+    if card.measure == "goodput":
         return f"Goodput {format.percent(card.target, 0)}"
-    if card.slo == "time-to-restart":
+    if card.measure == "time_to_restart":
         return f"Restart under {format.duration(card.limit_us)}"
-    if card.slo == "queue-wait":
+    if card.measure == "queue_wait":
         return f"Wait, {card.tier}"
     return SLO_LABELS.get(card.slo, card.slo)
 
@@ -104,7 +104,7 @@ def _spent(card: home.Card) -> str:
     if card.left is None:
         return f"**{name}**: {format.plural(card.bad, 'run')} lost more than one interval"
     over = format.amount(card.bad - card.allowed, card.unit)
-    what = {"time-to-restart": " restarts", "queue-wait": " jobs"}.get(card.slo, "")
+    what = {"time_to_restart": " restarts", "queue_wait": " jobs"}.get(card.measure, "")
     return f"**{name}** is spent: {format.percent(card.left)} left ({over}{what} over)"
 
 
@@ -148,7 +148,7 @@ def spent(what: str, found: spend.Spent) -> list[dict[str, str]]:
 
 def cost(preview: Mapping[str, Any]) -> str:
     """What a change would cost of the goodput budget, and whether that would freeze rollouts."""
-    goodput = next((row for row in preview["budgets"] if row["slo"] == "goodput"), None)
+    goodput = next((row for row in preview["budgets"] if row["unit"] == "gpu_us"), None)
     lost = goodput["remaining"] - goodput["remaining_after"] if goodput else 0
     verdict = "**It alone would freeze rollouts.**" if preview["would_freeze"] else ""
     left = (

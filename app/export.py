@@ -204,7 +204,10 @@ def _alone(chart: str) -> str:
 
 def write(made: Document, week: str, out: Path) -> list[Path]:
     """Write the HTML, the Markdown and its charts; the files."""
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise HeadwayError(f"--out {out}: cannot be made a directory ({e.strerror})") from e
     html = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(made.title)}'
         '</title><meta name="viewport" content="width=device-width, initial-scale=1">'

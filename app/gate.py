@@ -7,12 +7,13 @@ pipeline.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.middleware.base import RequestResponseEndpoint
 
 from answers import budgets, freezes, gate, questions
 from answers.clock import now_us
@@ -22,7 +23,8 @@ from answers.moments import moment_us, rfc3339
 from app.exposition import exposition
 from app.serving import Serving
 from app.tokens import Holder, holder_of
-from metrics.errors import HeadwayError, NothingPublished, UsageError
+from metrics.documents import closest
+from metrics.errors import HeadwayError, NothingPublished, PolicyError, UsageError
 from metrics.rulings import Kind
 from metrics.scope import Scope
 
@@ -33,6 +35,10 @@ ScopeText = Annotated[
 AsOf = Annotated[
     str | None, Query(description="The moment judged, RFC 3339. Default: now.", max_length=64)
 ]
+
+
+LONGEST_BODY = 1 << 20
+"""Bytes of a POST."""
 
 
 class Problem(BaseModel):
@@ -64,6 +70,13 @@ class WebhookMetadata(BaseModel):
     change: str = Field(max_length=100)
     scope: str = Field(default="fleet", max_length=300)
 
+    @model_validator(mode="after")
+    def _nothing_is_misspelt(self) -> Self:
+        for name in self.model_extra or {}:
+            if hint := closest(name.lower(), ("change", "scope")):
+                raise ValueError(f"{name}: no such key{hint}")
+        return self
+
 
 class Webhook(BaseModel):
     """A rollout's question, as Flagger posts it."""
@@ -79,6 +92,8 @@ class Webhook(BaseModel):
 class Override(BaseModel):
     """A change that shall pass until a moment."""
 
+    model_config = ConfigDict(extra="forbid")
+
     change: str = Field(max_length=100)
     scope: str = Field(default="fleet", max_length=300)
     until: str = Field(max_length=64)
@@ -88,8 +103,8 @@ class Override(BaseModel):
 Responses = dict[int | str, dict[str, Any]]
 WRONG: Responses = {422: {"model": Problem}}
 WRONG_OR_UNREADABLE: Responses = WRONG | {503: {"model": Problem}}
-TORN: Responses = {400: {"model": Problem}}
-"""A body that is no JSON."""
+TORN: Responses = {400: {"model": Problem}, 413: {"model": Problem}}
+"""A body that is no JSON, or too long."""
 HELD: Responses = {403: {"model": Decision}, **TORN, **WRONG}
 NOT_THERE: Responses = {404: {"model": Problem}, **WRONG_OR_UNREADABLE}
 NOT_ALLOWED: Responses = {401: {"model": Problem}, 403: {"model": Problem}, **TORN, **WRONG}
@@ -111,14 +126,25 @@ def application(home: Home) -> FastAPI:
 
     app = FastAPI(title="Headway gate", version="1", lifespan=lifespan)
     _report_errors(app)
+    app.middleware("http")(_short_only)
     for routes in (
         _deciding(home, serving),
         _reading(serving),
-        _overriding(home),
+        _overriding(home, serving),
         _watching(serving),
     ):
         app.include_router(routes)
     return app
+
+
+async def _short_only(request: Request, go_on: RequestResponseEndpoint) -> Response:
+    """Refuse a body before it is read into memory: whoever asks a question needs no long one."""
+    if request.method == "POST":
+        length = request.headers.get("content-length")
+        if length is None or int(length) > LONGEST_BODY:
+            told = f"a body is at most {LONGEST_BODY:,} bytes long, and its Content-Length says so"
+            return JSONResponse({"detail": told}, 413)
+    return await go_on(request)
 
 
 def _report_errors(app: FastAPI) -> None:
@@ -133,8 +159,10 @@ def _report_errors(app: FastAPI) -> None:
         )
         return JSONResponse({"detail": told}, 422)
 
+    @app.exception_handler(PolicyError)
     @app.exception_handler(HeadwayError)
-    def unreadable(_: Request, error: HeadwayError) -> JSONResponse:
+    @app.exception_handler(OSError)
+    def unreadable(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 503)
 
 
@@ -146,16 +174,15 @@ def _deciding(home: Home, serving: Serving) -> APIRouter:
         try:
             with serving.turn() as (facts, rulings):
                 answer = gate.decide(facts, rulings, question)
-        except UsageError:
-            raise
-        except HeadwayError as e:
-            gate.check_change(home.policy(), change)
-            return gate.unknown(question, str(e))
+        except (HeadwayError, OSError) as e:
+            return gate.unreadable(home, question, e)
         if as_of is None:
             gate.note_refusal(Journal(home), question, answer)
         return answer
 
-    @routes.get("/v1/gate", response_model=Decision, responses=WRONG)
+    asked = [Depends(_asked_of("change", "scope", "as_of"))]
+
+    @routes.get("/v1/gate", response_model=Decision, responses=WRONG, dependencies=asked)
     def ask(change: Change, scope: ScopeText = "fleet", as_of: AsOf = None) -> dict[str, Any]:
         """May a change start? Always 200, the decision being inside."""
         return decide(change, scope, as_of)
@@ -173,7 +200,9 @@ def _deciding(home: Home, serving: Serving) -> APIRouter:
 def _reading(serving: Serving) -> APIRouter:
     routes = APIRouter()
 
-    @routes.get("/v1/budgets", responses=WRONG_OR_UNREADABLE)
+    asked = [Depends(_asked_of("scope", "slo", "as_of"))]
+
+    @routes.get("/v1/budgets", responses=WRONG_OR_UNREADABLE, dependencies=asked)
     def list_budgets(
         scope: ScopeText = "fleet",
         slo: Annotated[str | None, Query(max_length=300)] = None,
@@ -197,7 +226,7 @@ def _reading(serving: Serving) -> APIRouter:
     return routes
 
 
-def _overriding(home: Home) -> APIRouter:
+def _overriding(home: Home, serving: Serving) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/v1/overrides", status_code=201, responses=NOT_ALLOWED)
@@ -217,6 +246,7 @@ def _overriding(home: Home) -> APIRouter:
         gate.check_until(policy, until_us, now_us())
         body = {"change": asked.change, "until_us": until_us, "role": holder.role}
         scope = Scope.parse(asked.scope)
+        budgets.check_written(serving.turn(), scope)
         written = Journal(home).append(Kind.OVERRIDE, holder.name, asked.why, scope, body)
         return {"id": written.id, "who": written.who, "until": rfc3339(until_us)}
 
@@ -253,6 +283,21 @@ def _watching(serving: Serving) -> APIRouter:
             return {"status": "ok", "data_through": rfc3339(facts.data_through_us) or ""}
 
     return routes
+
+
+def _asked_of(*known: str) -> Any:
+    """What refuses a parameter that would say nothing: a misspelt scope would be the fleet."""
+
+    def check(request: Request) -> None:
+        for name in request.query_params:
+            if name not in known:
+                raise UsageError(
+                    f"{name}: no such parameter{closest(name, known)}; there are {', '.join(known)}"
+                )
+            if len(request.query_params.getlist(name)) > 1:
+                raise UsageError(f"{name}: is given more than once; say it once")
+
+    return check
 
 
 def _moment(as_of: str | None) -> int:

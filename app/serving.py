@@ -5,6 +5,7 @@ what they ask is kept in memory (see answers.facts), and a turn takes millisecon
 decide acts at the next turn. A newer mart is read beside the old one, which answers until then.
 """
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ from answers.home import Home
 from answers.journal import Journal
 from answers.mart import CURRENT, open_mart
 from metrics.adjustments import Adjustments
+from metrics.errors import HeadwayError
 from metrics.policy import Policy
 from metrics.rulings import Rulings
 from metrics.scope import Scope
@@ -89,8 +91,10 @@ class Serving:
             fresh = self._load(policy, adjustments)
             with self._lock:
                 self._swap(fresh)
+        except HeadwayError as e:
+            # The old one answers on until its data are too old; the next turn tries anew.
+            logging.getLogger(__name__).warning("what was published last is not read: %s", e)
         finally:
-            # Where it could not be read, the next turn tries again.
             self._loading = None
 
     def _load(self, policy: Policy, adjustments: Adjustments) -> _Loaded:

@@ -7,6 +7,7 @@ Tokens are long random strings, so a plain hash suffices; they are compared in c
 import hashlib
 import hmac
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,12 +44,18 @@ def holder_of(token: str, file: Path) -> Holder | None:
     return found
 
 
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
 def _known(file: Path) -> list[tuple[str, str, str]]:
     if not file.exists():
         return []
     try:
         entries = json.loads(file.read_text(encoding="utf-8"))
-        return [(str(e["holder"]), str(e["role"]), str(e["sha256"]).lower()) for e in entries]
+        known = [(str(e["holder"]), str(e["role"]), str(e["sha256"]).lower()) for e in entries]
+        if not all(name.strip() and _SHA256.fullmatch(hashed) for name, _, hashed in known):
+            raise ValueError("a nameless holder, or what is no SHA-256")
+        return known
     except (OSError, ValueError, TypeError, KeyError) as e:
         raise HeadwayError(
             f"{file.name}: is no list of holder, role and sha256; nobody can override over HTTP"

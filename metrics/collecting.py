@@ -6,7 +6,9 @@ Apart from `metrics.policy` because it says what may be read and stored, not wha
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
+
+from metrics.documents import Part
 
 from metrics.conventions import TakenState
 
@@ -39,11 +41,7 @@ def server_address(url: str) -> str:
     return url.rstrip("/")
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Query(_Section):
+class _Query(Part):
     query: str
 
     @field_validator("query")
@@ -124,7 +122,7 @@ DEFAULT_SAMPLES = {
 }
 
 
-class Prometheus(_Section):
+class Prometheus(Part):
     """Which server is asked, for what, and how much at once. Times are seconds.
 
     Points lie `step_s` apart; one request asks for `chunk_s` of them; nothing younger than
@@ -168,7 +166,7 @@ class Prometheus(_Section):
         return self
 
 
-class Privacy(_Section):
+class Privacy(Part):
     """Whether people's names are replaced before anything is stored, and where the salt stands."""
 
     hash_users: bool = False

@@ -25,6 +25,24 @@ CAUSES: tuple[str, ...] = get_args(Cause)
 ChargedCause = Literal[Cause, "suspended", "rollback"]
 """Causes that a row of the ledger may have: suspended and rollback are the owner's doing."""
 
+Component = Literal[
+    "launch",
+    "load",
+    "first_step",
+    "requeue",
+    "detect",
+    "rework",
+    "step",
+    "overhead",
+    "slow_step",
+    "pause",
+    "phase",
+    "window",
+    "gap",
+    "tail",
+]
+"""What of a category instrumented time that is not useful went to."""
+
 Category = Literal[
     "startup",
     "restart",

@@ -9,11 +9,25 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 Model = TypeVar("Model", bound=BaseModel)
 Loc = Sequence[int | str]
+
+
+class Part(BaseModel):
+    """A part of a document: keys that it does not know are refused, and truth is no number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        kind = cls.model_fields[str(info.field_name)].annotation
+        if isinstance(value, bool) and bool not in (kind, *get_args(kind)):
+            raise ValueError("must not be true or false (nor yes, no, on or off)")
+        return value
 
 
 @dataclass(frozen=True, order=True)
@@ -49,9 +63,22 @@ class Document:
         return Fault(self.line(loc), ".".join(map(str, loc)) or "document", message)
 
 
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # what yaml is of, no stub tells
+    """A loader that says where the value stands that its tag or its look promises in vain."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as e:
+            raise yaml.constructor.ConstructorError(None, None, str(e), node.start_mark) from e
+
+
 def read_documents(text: str) -> list[Document]:
-    """The documents in the text, empty ones left out. Raises yaml.YAMLError."""
-    loader = yaml.SafeLoader(text)
+    """The documents in the text, empty ones left out.
+
+    Raises yaml.YAMLError, and RecursionError for what is nested too deeply or contains itself.
+    """
+    loader = _Loader(text)
     found = []
     try:
         while loader.check_node():
@@ -90,9 +117,18 @@ def _in_words(document: Document, model: type[BaseModel], fault: ErrorDetails) -
         around = _model_at(model, loc[:-1])
         hint = closest(str(loc[-1]), list(around.model_fields) if around else [])
         return document.fault(loc, f"no such key{hint}")
-    if fault["type"] == "missing":
-        return document.fault(loc, "is missing, and required")
-    return document.fault(loc, fault["msg"].removeprefix("Value error, "))
+    said = _WORDS.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
+    return document.fault(loc, said)
+
+
+_WORDS = {
+    "missing": "is missing, and required",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping of keys to values",
+    "model_type": "must be a mapping of keys to values",
+}
+"""What a fault is called where its own message speaks of Python, by its type."""
 
 
 def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:

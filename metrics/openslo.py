@@ -10,7 +10,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
+
+from metrics.documents import Part
 
 API_VERSION = "openslo/v1"
 
@@ -23,20 +25,16 @@ Label = Annotated[
 Duration = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mhdwMQY]$")]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Metadata(_Part):
+class Metadata(Part):
     """What a document is called."""
 
     name: Name
     displayName: Annotated[str, StringConstraints(min_length=1)] | None = None
-    labels: dict[str, Label | list[Label]] = {}
-    annotations: dict[str, str] = {}
+    labels: dict[str, Label | list[Label]] = Field(default={})
+    annotations: dict[str, str] = Field(default={})
 
 
-class MetricSource(_Part):
+class MetricSource(Part):
     """Where a metric comes from: a type, and what that type needs to know."""
 
     metricSourceRef: Name | None = None
@@ -44,13 +42,13 @@ class MetricSource(_Part):
     spec: dict[str, Any]
 
 
-class Metric(_Part):
+class Metric(Part):
     """One metric."""
 
     metricSource: MetricSource
 
 
-class RatioMetric(_Part):
+class RatioMetric(Part):
     """Good or bad events among all."""
 
     counter: bool
@@ -65,7 +63,7 @@ class RatioMetric(_Part):
         return self
 
 
-class IndicatorSpec(_Part):
+class IndicatorSpec(Part):
     """What is measured: a ratio, or a value against a threshold."""
 
     description: Annotated[str, StringConstraints(max_length=1050)] | None = None
@@ -79,21 +77,21 @@ class IndicatorSpec(_Part):
         return self
 
 
-class Indicator(_Part):
+class Indicator(Part):
     """An indicator written inside its objective."""
 
     metadata: Metadata
     spec: IndicatorSpec
 
 
-class Calendar(_Part):
+class Calendar(Part):
     """When windows of a calendar begin, and in which zone."""
 
     startTime: str
     timeZone: str
 
 
-class TimeWindow(_Part):
+class TimeWindow(Part):
     """Over what time the budget is counted."""
 
     duration: Duration
@@ -101,7 +99,7 @@ class TimeWindow(_Part):
     calendar: Calendar | None = None
 
 
-class Objective(_Part):
+class Objective(Part):
     """A target: a share as a decimal fraction, or in percent."""
 
     displayName: str | None = None
@@ -127,7 +125,7 @@ class Objective(_Part):
         return Fraction(self.targetPercent or 0) / 100
 
 
-class SloSpec(_Part):
+class SloSpec(Part):
     """What an SLO promises, over what window."""
 
     description: Annotated[str, StringConstraints(max_length=1050)] | None = None
@@ -146,7 +144,7 @@ class SloSpec(_Part):
         return self
 
 
-class Slo(_Part):
+class Slo(Part):
     """An OpenSLO v1 document of kind SLO."""
 
     apiVersion: Literal["openslo/v1"]

@@ -16,11 +16,11 @@ from string import Formatter
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from metrics.collecting import Privacy, Prometheus
-from metrics.conventions import DAY_US, HOUR_US, US_PER_S, Category, ChargedCause
-from metrics.documents import Document, Fault, checked, closest, read_documents
+from metrics.conventions import DAY_US, HOUR_US, US_PER_S, Category, ChargedCause, Component
+from metrics.documents import Document, Fault, Part, checked, closest, read_documents
 from metrics.errors import PolicyError
 from metrics.openslo import Slo
 
@@ -53,24 +53,37 @@ LONGEST_S = 100 * 366 * 24 * 3600
 
 Seconds = Annotated[int, Field(gt=0, le=LONGEST_S)]
 Share = Annotated[Decimal, Field(ge=0, le=1)]
+MOST = 10**12
+"""No number of things, and no price, is larger."""
+MOST_BYTES = 2**62
+
+Count = Annotated[int, Field(ge=0, le=MOST)]
+AtLeastOne = Annotated[int, Field(ge=1, le=MOST)]
+
+
+def _is_a_name(text: str) -> str:
+    if not text.strip() or text != text.strip() or not text.isprintable() or set(text) & set(",="):
+        raise ValueError("no name: say something printable, without comma, = and blanks around it")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_is_a_name)]
+"""What can be asked for as a scope or a change, and printed."""
+
 Charge = Literal["platform", "job", "nobody"]
 
 WINDOW_HOURS = 720
 """The rolling window of every budget: 30 days."""
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Tier(_Section):
+class Tier(Part):
     """A class of service: `queue_limit_s` in seconds, None for best effort; higher rank first."""
 
-    name: str
-    rank: int
+    name: Name
+    rank: int = Field(ge=-MOST, le=MOST)
     preemptible: bool
     queue_limit_s: int | None = Field(default=None, gt=0, le=LONGEST_S)
-    aliases: tuple[str, ...] = ()
+    aliases: tuple[Name, ...] = ()
 
     @property
     def queue_limit_us(self) -> int | None:
@@ -78,7 +91,7 @@ class Tier(_Section):
         return None if self.queue_limit_s is None else self.queue_limit_s * US_PER_S
 
 
-class Checks(_Section):
+class Checks(Part):
     """When the numbers' quality is worth a warning, judged on the newest `window_days` of data.
 
     Steps that go on for up to `clock_slack_s` after an interruption of their attempt are a matter
@@ -88,7 +101,7 @@ class Checks(_Section):
     window_days: int = Field(default=7, gt=0, le=36_600)
     quarantine_share: Share = Decimal("0.01")
     unattributed_share: Share = Decimal("0.05")
-    silent_jobs: int = Field(default=0, ge=0)
+    silent_jobs: Count = 0
     coverage: Share = Decimal("0.9")
     clock_slack_s: int = Field(default=60, ge=0, le=LONGEST_S)
 
@@ -103,14 +116,14 @@ class Checks(_Section):
         return self.clock_slack_s * US_PER_S
 
 
-class Housekeeping(_Section):
+class Housekeeping(Part):
     """How much of its own past the orchestrator keeps: days, and never more than so many runs."""
 
     keep_days: int = Field(default=30, gt=0, le=36_600)
-    keep_runs: int = Field(default=1000, gt=0)
+    keep_runs: AtLeastOne = 1000
 
 
-class Retention(_Section):
+class Retention(Part):
     """How long raw steps are kept before only what they painted is, in days.
 
     `steps_days` counts from their stamps, `arrival_days` from their delivery; both must be over.
@@ -130,10 +143,10 @@ class Retention(_Section):
         return self.arrival_days * DAY_US
 
 
-class Classes(_Section):
+class Classes(Part):
     """From which size and length on a job is large, and below which length it is short."""
 
-    large_gpus: int = Field(default=8, gt=0)
+    large_gpus: AtLeastOne = 8
     large_duration_s: Seconds = 21600
     short_duration_s: Seconds = 3600
 
@@ -148,11 +161,11 @@ class Classes(_Section):
         return self.short_duration_s * US_PER_S
 
 
-class ChargeRule(_Section):
+class ChargeRule(Part):
     """Whom lost time is charged to, where all that the rule names fits; what is absent fits all."""
 
     category: Category | None = None
-    component: str | None = None
+    component: Component | None = None
     cause: ChargedCause | None = None
     tier: str | None = None
     preemptible: bool | None = None
@@ -168,12 +181,17 @@ class ChargeRule(_Section):
             and (self.preemptible is None or self.preemptible is (tier and tier.preemptible))
         )
 
+    def covers(self, other: "ChargeRule") -> bool:
+        """Whether it names nothing that the other does not name alike."""
+        named = self.model_dump(exclude={"charge"}, exclude_none=True)
+        return named.items() <= other.model_dump(exclude={"charge"}).items()
 
-class Minimum(_Section):
+
+class Minimum(Part):
     """How much a window must hold before a budget gates."""
 
-    gpu_hours: int = Field(default=100, ge=0)
-    events: int = Field(default=10, ge=0)
+    gpu_hours: Count = 100
+    events: Count = 10
 
     @property
     def gpu_us(self) -> int:
@@ -181,11 +199,13 @@ class Minimum(_Section):
         return self.gpu_hours * HOUR_US
 
 
-class Changes(_Section):
+class Changes(Part):
     """Types of change: those that a freeze holds, and those that pass even then."""
 
-    held: tuple[str, ...] = ("firmware", "node_drain", "scheduler_deploy", "maintenance")
-    passing: tuple[str, ...] = ("reliability_fix", "security")
+    held: tuple[Name, ...] = Field(
+        default=("firmware", "node_drain", "scheduler_deploy", "maintenance"), min_length=1
+    )
+    passing: tuple[Name, ...] = ("reliability_fix", "security")
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -193,7 +213,7 @@ class Changes(_Section):
         return self.held + self.passing
 
 
-class Decisions(_Section):
+class Decisions(Part):
     """How long an override may last, and what needs a second person's approval."""
 
     longest_override_s: Seconds = 86400
@@ -208,7 +228,7 @@ class Decisions(_Section):
         return self.longest_override_s * US_PER_S
 
 
-class AlertWindow(_Section):
+class AlertWindow(Part):
     """A pair of windows: burning `budget_percent` of the budget within `long_h` hours alerts.
 
     The factor is derived: that share of the budget over that share of the 30 days. The short window
@@ -245,7 +265,7 @@ PLACEHOLDERS = ("path", "job", "step", "bytes_per_s", "most_bytes")
 """What the command of a restore test may be told, in braces."""
 
 
-class Checkpoints(_Section):
+class Checkpoints(Part):
     """How durability is proven: which checkpoints are restored, how often, where, how strictly.
 
     `needs`: which missing state fails a test: none but weights, what a statistically sound resume
@@ -256,12 +276,12 @@ class Checkpoints(_Section):
     every_days: int = Field(default=7, ge=1, le=36_600)
     older_within_days: int = Field(default=7, ge=0, le=36_600)
     processes: int = Field(default=4, ge=0, le=1024)
-    bytes_per_s: int | None = Field(default=None, gt=0)
-    bytes_per_run: int | None = Field(default=None, gt=0)
+    bytes_per_s: int | None = Field(default=None, gt=0, le=MOST_BYTES)
+    bytes_per_run: int | None = Field(default=None, gt=0, le=MOST_BYTES)
     nan_allowed: bool = False
     manifest_required: bool = False
     needs: Literal["weights", "sound", "exact"] = "weights"
-    largest_expansion: int = Field(default=100, ge=1)
+    largest_expansion: AtLeastOne = 100
     command: tuple[str, ...] = ()
     command_limit_s: Seconds = 86_400
 
@@ -309,14 +329,14 @@ def _placeholders(text: str) -> Iterator[str]:
             yield name
 
 
-class Price(_Section):
+class Price(Part):
     """What a GPU-hour costs, for people who decide by cost; never part of a budget."""
 
-    per_gpu_hour: Decimal = Field(default=Decimal("2.50"), ge=0)
-    currency: str = "USD"
+    per_gpu_hour: Decimal = Field(default=Decimal("2.50"), ge=0, le=MOST)
+    currency: Name = "USD"
 
 
-class Keeping(_Section):
+class Keeping(Part):
     """Which checkpoints stay: the newest, one of each of the last hours and days, milestones."""
 
     newest: int = Field(default=3, ge=1, le=10_000)
@@ -325,7 +345,7 @@ class Keeping(_Section):
     milestone_hours: int = Field(default=168, ge=1, le=100_000)
 
 
-class Planning(_Section):
+class Planning(Part):
     """How checkpoints are planned from measurements.
 
     Fewer than `least_interruptions` of a job say too little of how often it fails: then the fleet's
@@ -333,21 +353,21 @@ class Planning(_Section):
     are as good, and a first-order formula that is off by more than `formula_points` is said to be.
     """
 
-    least_interruptions: int = Field(default=5, ge=1)
+    least_interruptions: AtLeastOne = 5
     confidence: Decimal = Field(default=Decimal("0.95"), gt=0, lt=1)
     flat_points: Decimal = Field(default=Decimal("0.005"), gt=0, lt=1)
     formula_points: Decimal = Field(default=Decimal("0.01"), gt=0, lt=1)
     keep: Keeping = Keeping()
 
 
-class Waits(_Section):
+class Waits(Part):
     """How waits and loans are judged.
 
     With fewer than `comparable_jobs` that had waited as long, what is to be expected is unknown. A
     loan that is called back has left on time up to `leave_slack_s` after its grace window.
     """
 
-    comparable_jobs: int = Field(default=10, gt=0)
+    comparable_jobs: AtLeastOne = 10
     leave_slack_s: int = Field(default=60, ge=0, le=LONGEST_S)
 
     @property
@@ -356,17 +376,17 @@ class Waits(_Section):
         return self.leave_slack_s * US_PER_S
 
 
-class Promise(_Section):
+class Promise(Part):
     """What must never happen. OpenSLO knows no target of 1, so it stands here."""
 
-    name: str
+    name: Name
     measure: Literal["checkpoint_durability"]
 
 
 DURABILITY = Promise(name="checkpoint-durability", measure="checkpoint_durability")
 
 
-class Policy(_Section):
+class Policy(Part):
     """The policy document, and beside it the objectives of the same file."""
 
     apiVersion: Literal["headway/v1"] = "headway/v1"
@@ -394,7 +414,7 @@ class Policy(_Section):
     alerts: tuple[AlertWindow, ...] = DEFAULT_ALERTS
     price: Price = Price()
     planning: Planning = Planning()
-    shares: dict[str, Annotated[int, Field(ge=0, le=10**9)]] = {}
+    shares: dict[str, Annotated[int, Field(ge=0, le=10**9, strict=True)]] = Field(default={})
     """GPUs that each tenant is guaranteed."""
     checks: Checks = Checks()
     checkpoints: Checkpoints = Checkpoints()
@@ -411,6 +431,10 @@ class Policy(_Section):
         twice = [name for name, count in counts.items() if count > 1]
         if twice:
             raise ValueError(f"two tiers have the name {', '.join(twice)}")
+        claims = Counter(alias for t in tiers for alias in {a.lower() for a in t.aliases})
+        shared = [alias for alias, count in claims.items() if count > 1]
+        if shared:
+            raise ValueError(f"two tiers have the alias {', '.join(shared)}")
         return tiers
 
     @property
@@ -474,9 +498,11 @@ def load_policy(path: Path | None) -> Policy:
         policy, faults = read_policy(text)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
         raise PolicyError(f"{file}: cannot be read as YAML ({e})") from e
+    except RecursionError as e:
+        raise PolicyError(f"{file}: a part of it is nested too deeply, or contains itself") from e
     if policy is None or faults:
         told = "".join(f"\n  {fault}" for fault in faults)
-        raise PolicyError(f"{file}: {len(faults)} faults{told}")
+        raise PolicyError(f"{file}: {len(faults)} fault{'s' if len(faults) > 1 else ''}{told}")
     return policy
 
 
@@ -492,9 +518,11 @@ def read_policy(text: str) -> tuple[Policy | None, list[Fault]]:
             slo, found = checked(document, Slo)
             found += _faults_of_slo(document, slo) if slo else _refused(document)
             slos.append((document, slo))
-        else:
+        elif document.kind() in (None, "Policy"):
             policy, found = _policy_of(document)
             policies.append((document, policy))
+        else:
+            found = [document.fault(["kind"], f"no kind {document.kind()}: say SLO or Policy")]
         faults += found
     if len(policies) != 1:
         line = policies[1][0].line([]) if policies else 1
@@ -594,6 +622,10 @@ def _contradictions(document: Document, policy: Policy, names: list[str]) -> lis
         if rule.tier is not None and rule.tier not in tiers:
             message = f"no tier {rule.tier}{closest(rule.tier, tiers)}"
             faults.append(document.fault(["charges", place, "tier"], message))
+    for place, promise in enumerate(policy.promises):
+        if names.count(promise.name) > 1:
+            message = f"another objective or promise is called {promise.name}; names must differ"
+            faults.append(document.fault(["promises", place, "name"], message))
     for place, name in enumerate(policy.gating):
         if name not in names:
             message = f"no objective {name}{closest(name, names)}"
@@ -604,7 +636,18 @@ def _contradictions(document: Document, policy: Policy, names: list[str]) -> lis
     if policy.classes.short_duration_us > policy.classes.large_duration_us:
         message = "is longer than large_duration_s: a job would be both short and large"
         faults.append(document.fault(["classes", "short_duration_s"], message))
-    return faults + _unreachable_alerts(document, policy)
+    return faults + _idle_charges(document, policy) + _unreachable_alerts(document, policy)
+
+
+def _idle_charges(document: Document, policy: Policy) -> list[Fault]:
+    faults = []
+    for place, rule in enumerate(policy.charges):
+        for before, earlier in enumerate(policy.charges[:place]):
+            if earlier.covers(rule):
+                message = f"never decides: charges.{before} fits all that it fits, and stands first"
+                faults.append(document.fault(["charges", place], message))
+                break
+    return faults
 
 
 def _unreachable_alerts(document: Document, policy: Policy) -> list[Fault]:

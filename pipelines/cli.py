@@ -313,7 +313,9 @@ collecting.add_to(app)
 
 @app.command("app")
 def pages(
-    port: Annotated[int, typer.Option("--port", help="The port to listen on.")] = SITE.pages,
+    port: Annotated[
+        int, typer.Option("--port", min=1, max=65535, help="The port to listen on.")
+    ] = SITE.pages,
     home: HomeOption = None,
 ) -> None:
     """Show the pages in a browser, from this machine only; HEADWAY_TOKEN lets them write."""

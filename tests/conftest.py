@@ -2,6 +2,11 @@
 
 import pytest
 from demonstration import Demonstration, demonstrate
+from hypothesis import settings
+
+# A busy machine makes no example wrong.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

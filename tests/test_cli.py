@@ -676,6 +676,8 @@ def test_a_question_before_anything_was_published_fails_and_says_what_to_do(
         (("refresh", "--as-of", "yesterday"), "say it like 2026-10-01T12:00:00Z"),
         (("refresh", "--as-of", "2026-11-29T15:35:00"), "with an offset"),
         (("refresh", "--as-of", "1969-11-29T15:35:00Z"), "outside the years"),
+        (("serve", "--port", "99999"), "less than or equal to 65535"),
+        (("app", "--port", "0"), "greater than or equal to 1"),
         (("ingest",), "Missing argument"),
         (("ingest", "absent.jsonl"), "absent.jsonl: no such file"),
         (("ingest", str(SAMPLE), "--source", "sge"), "not one of auto, canonical, slurm, mlperf"),

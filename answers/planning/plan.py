@@ -44,7 +44,8 @@ class Given:
             value = getattr(self, field.name)
             is_zero = value == 0 and field.name == "restart_s"
             if value is not None and not (LEAST <= value <= MOST or is_zero):
-                raise UsageError(f"{OPTIONS[field.name]} {value}: say a number above 0")
+                between = f"between {LEAST:g} and {MOST:g}"
+                raise UsageError(f"{OPTIONS[field.name]} {value}: say a number above 0, {between}")
         if (self.blocking_fraction or 0) > 1:
             raise UsageError(f"--blocking-fraction {self.blocking_fraction}: say a share up to 1")
         if self.spot_price is not None and self.spot_mtbf_s is None:

@@ -112,7 +112,7 @@ def _marks(seen: View, from_us: int) -> list[dict[str, Any]]:
 
 def show_spent(seen: View, cards: list[home.Card]) -> None:
     """What spent the goodput budget, down to the node."""
-    goodput = next((card for card in cards if card.slo == "goodput"), None)
+    goodput = next((card for card in cards if card.measure == "goodput"), None)
     if goodput is None or not goodput.total:
         st.caption("Goodput is unknown here: no large instrumented job ran in these 30 days.")
         return
@@ -180,9 +180,9 @@ def _bars(seen: View, by: str, only: tuple[tuple[str, str], ...], chosen: str | 
 
 def show_counts(seen: View, cards: list[home.Card]) -> None:
     """What spent the objectives that count events."""
-    missed = [card for card in cards if card.slo != "goodput" and card.bad]
+    missed = [card for card in cards if card.measure != "goodput" and card.bad]
     for card in missed:
-        by = "job" if card.slo in ("checkpoint-durability", "queue-wait") else "cause"
+        by = "job" if card.measure in ("checkpoint_durability", "queue_wait") else "cause"
         found = seen.published.ask(home.spent_events, seen.scope, seen.shown_us, card.key, by)
         theme = THEMES[seen.theme]
         spenders = [

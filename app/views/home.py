@@ -25,6 +25,7 @@ class Card:
     """
 
     slo: str
+    measure: str
     tier: str | None
     target: Fraction
     unit: str
@@ -57,7 +58,8 @@ def _card(facts: Facts, report: Report) -> Card:
     back = [share for _, b in report.history[::-6] if (share := b.remaining_share) is not None]
     return Card(
         series.slo,
-        series.scope.tier if series.slo == "queue-wait" else None,
+        series.measure,
+        series.scope.tier if series.measure == "queue_wait" else None,
         series.target,
         series.unit.value,
         report.state,
@@ -76,10 +78,10 @@ def _card(facts: Facts, report: Report) -> Card:
 
 
 def _limit(facts: Facts, series: Series) -> int | None:
-    if series.slo == "time-to-restart":
+    if series.measure == "time_to_restart":
         return facts.policy.restart_limit_us
     tier = facts.policy.tier(series.scope.tier) if series.scope.tier else None
-    return tier.queue_limit_us if tier and series.slo == "queue-wait" else None
+    return tier.queue_limit_us if tier and series.measure == "queue_wait" else None
 
 
 @dataclass(frozen=True)
@@ -174,10 +176,14 @@ def _ahead(report: Report, burn: Fraction) -> tuple[tuple[int, float], ...]:
 
 
 def report_of(facts: Facts, scope: Scope, as_of_us: int, key: str) -> Report:
-    """The report of a card; the first where there is none of that key."""
+    """The report of a card, or of a measure; the first where there is none of that key.
+
+    What an objective is called is the site's, so goodput is asked for by what it measures.
+    """
     slo, _, tier = key.partition("/")
     found = budgets.reports(facts, scope, as_of_us)
-    fits = [r for r in found if r.series.slo == slo and (not tier or r.series.scope.tier == tier)]
+    named = [r for r in found if slo in (r.series.slo, r.series.measure)]
+    fits = [r for r in named if not tier or r.series.scope.tier == tier]
     return (fits or found)[0]
 
 

@@ -89,7 +89,7 @@ def wall(facts: Facts, job: str) -> Wall | None:
 def own_budget(facts: Facts, job: str, as_of_us: int) -> Report | None:
     """The job's own goodput budget of the window; None where none applies."""
     found = budgets.reports(facts, Scope(job=job), as_of_us)
-    return next((r for r in found if r.series.slo == "goodput"), None)
+    return next((r for r in found if r.series.measure == "goodput"), None)
 
 
 def restarts(mart: Mart, job: str) -> list[dict[str, Any]]:

@@ -166,7 +166,7 @@ def _row(report: Report, week: Week) -> Row:
     is_promise = series.measure == "checkpoint_durability"
     return Row(
         series.slo,
-        series.scope.tier if series.slo == "queue-wait" else None,
+        series.scope.tier if series.measure == "queue_wait" else None,
         series.target,
         report.state,
         report.budget.remaining_share,
@@ -186,7 +186,7 @@ def _good(found: Amount) -> Fraction | None:
 
 
 def _wall(reports: Sequence[Report], week: Week) -> int:
-    goodput = next((r for r in reports if r.series.slo == "goodput"), None)
+    goodput = next((r for r in reports if r.series.measure == "goodput"), None)
     return amount(goodput.series.entries, week.end_us, WEEK_H).total if goodput else 0
 
 

@@ -118,6 +118,9 @@ def _read(source: Source, task: Task) -> Outcome:
 
 def _parsed(source: Source, task: Task) -> Outcome:
     kind, place = format_of(source, task.file), task.file
+    # A rank that holds nothing writes an empty part; its index says whether it does.
+    if kind not in (None, "distributed") and not task.size:
+        raise Damage(Verdict.TRUNCATED, f"{place}: is empty, 0 bytes long")
     if kind == "safetensors":
         contents = safetensors.read(source, place)
     elif kind == "torch":

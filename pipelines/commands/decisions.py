@@ -1,6 +1,8 @@
 """The commands on which people and rollout pipelines decide: budgets, the gate, the journal."""
 
 import difflib
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -20,6 +22,7 @@ from answers.rules import rules as prometheus_rules
 from metrics.conventions import CAUSES, HOUR_US, US_PER_S
 from metrics.documents import closest
 from metrics.errors import HeadwayError, UsageError
+from metrics.policy import Policy
 from metrics.rulings import SAID_ONCE, Kind, Ruling, Rulings
 from metrics.scope import Scope
 from pipelines import show
@@ -48,18 +51,21 @@ HostOption = Annotated[str, typer.Option("--host", help="The address to listen o
 
 
 def serve(
-    port: Annotated[int, typer.Option("--port", help="The port to listen on.")] = 8632,
+    port: Annotated[
+        int, typer.Option("--port", min=1, max=65535, help="The port to listen on.")
+    ] = 8632,
     host: HostOption = "127.0.0.1",
     home: HomeOption = None,
 ) -> None:
     """Answer the gate over HTTP: /v1/gate, /v1/budgets, /v1/jobs, /metrics; /docs has the rest."""
-    import os
-
     import uvicorn
 
     os.environ["HEADWAY_HOME"] = str(Home.at(home).root)
     # By name: this package and app import each other nowhere.
-    uvicorn.run("app.gate:create", factory=True, host=host, port=port, log_level="warning")
+    try:
+        uvicorn.run("app.gate:create", factory=True, host=host, port=port, log_level="warning")
+    except SystemExit as e:  # it told why; its own code for that, 3, means unknown of a gate
+        raise typer.Exit(1 if e.code else 0) from e
 
 
 def rules(home: HomeOption = None) -> None:
@@ -190,23 +196,27 @@ def gate_(
     answer = _decision(site, question)
     if as_of is None:
         gate.note_refusal(Journal(site), question, answer)
-    if how is Format.JSON:
-        show.print_json(answer)
-    else:
-        tables.print_gate(answer)
+    _print_answer(answer, how)
     raise typer.Exit(gate.EXIT_CODES[answer["decision"]])
 
 
+def _print_answer(answer: dict[str, Any], how: Format) -> None:
+    """Print a decision. Who reads no further (`| head -1`) still reads the exit code."""
+    try:
+        show.print_json(answer) if how is Format.JSON else tables.print_gate(answer)
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # the latter is how rich says it
+        # What is still to be written would be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _decision(site: Home, question: gate.Question) -> dict[str, Any]:
-    gate.check_change(site.policy(), question.change)
     try:
         with _facts(site) as (facts, rulings):
             return gate.decide(facts, rulings, question)
-    except UsageError:
-        raise
-    except HeadwayError as e:
+    except (HeadwayError, OSError) as e:
         # Whoever asks must not read "denied" (exit code 1) where nothing could be read.
-        return gate.unknown(question, str(e))
+        return gate.unreadable(site, question, e)
 
 
 @freeze_app.callback()
@@ -260,7 +270,26 @@ def thaw(
     until_us = moment_us(until, "--until")
     if until_us is not None:
         gate.check_until(site.policy(), until_us, now_us())
+    rulings, at_us = Rulings(Journal(site).entries(), site.policy()), now_us()
+    before = rulings.frozen_by_hand(Scope.parse(scope), at_us)
     _write(site, Kind.THAW, who, why, scope, {"until_us": until_us})
+    _print_thawed(site, Scope.parse(scope), before, is_held_open=until_us is not None)
+
+
+def _print_thawed(site: Home, scope: Scope, before: Ruling | None, is_held_open: bool) -> None:
+    """Say what a thaw does not do: whoever asked for it may think that rollouts go on now."""
+    rulings = Rulings(Journal(site).entries(), site.policy())
+    stays = rulings.frozen_by_hand(scope, now_us())
+    if stays:
+        print(
+            f"{scope} stays frozen by hand, by entry {stays.id} of {stays.scope}:"
+            f" headway thaw --scope {stays.scope} lifts that"
+        )
+    elif before is None and not is_held_open:
+        print(
+            f"no freeze by hand held {scope}: what its budgets say stands;"
+            " with --until it is held open whatever they say"
+        )
 
 
 def override(
@@ -387,8 +416,9 @@ def _answer(site: Home, kind: Kind, of: Any, who: str, why: str) -> None:
         raise UsageError(f"--{kind.value} {of}: no such entry; `headway journal` lists them")
     if kind is Kind.APPROVE and entry.who.strip().casefold() == who.strip().casefold():
         raise UsageError(f"--approve {of}: {who} wrote it; a second person has to approve")
+    policy = site.policy()
     written = Journal(site).append(kind, who, why or kind.value, entry.scope, of=of)
-    _print_written(site, written, entry)
+    _print_written(site, policy, written, entry)
 
 
 _JOURNAL = ("id", "at", "kind", "scope", "who", "why", "status", "of", "body")
@@ -418,12 +448,14 @@ def _print_journal(site: Home, how: Format) -> None:
 
 
 def _write(site: Home, kind: Kind, who: str, why: str, scope: str, body: dict[str, Any]) -> None:
-    written = Journal(site).append(kind, who, why, Scope.parse(scope), body)
-    _print_written(site, written, written)
+    named, policy = Scope.parse(scope), site.policy()
+    budgets.check_written(_facts(site), named)
+    written = Journal(site).append(kind, who, why, named, body)
+    _print_written(site, policy, written, written)
 
 
-def _print_written(site: Home, written: Ruling, about: Ruling) -> None:
-    rulings = Rulings(Journal(site).entries(), site.policy())
+def _print_written(site: Home, policy: Policy, written: Ruling, about: Ruling) -> None:
+    rulings = Rulings(Journal(site).entries(), policy)
     status = rulings.status(about, written.at_us)
     print(f"entry {written.id}: {written.kind.value} of {about.scope}; entry {about.id} {status}")
     if "approval" in status:

@@ -33,7 +33,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def manifest(
-    path: Annotated[Path, typer.Argument(help="A checkpoint: its directory, or its only file.")],
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="PATH", help="A checkpoint: its directory, or its only file.")
+    ],
     step: Annotated[
         int | None, typer.Option("--step", min=0, help="The last step that it contains.")
     ] = None,
@@ -53,6 +55,7 @@ def manifest(
     ] = None,
 ) -> None:
     """Write a checkpoint's manifest, last of all: each file's size and SHA-256, synced to disk."""
+    path = Path(_named(checkpoint))
     if not path.exists():
         raise UsageError(f"{path}: no such file or directory")
     _refuse_unknown(holds or [])
@@ -77,6 +80,13 @@ def _refuse_unknown(holds: list[str]) -> None:
         if name not in resume.NAMES:
             known = ", ".join(resume.NAMES)
             raise UsageError(f"--holds {name}: not one of {known}{closest(name, resume.NAMES)}")
+
+
+def _named(text: str) -> str:
+    """What was named. Raises UsageError for nothing: that would be the directory one stands in."""
+    if not text.strip():
+        raise UsageError("no checkpoint is named: what stands there is empty")
+    return text
 
 
 def _size(path: Path) -> int | None:
@@ -113,6 +123,7 @@ def restore_test(
 
     Of a job: its newest complete checkpoint and an older one; each is a restore_test event.
     """
+    _named(target)
     site = Home.at(home)
     rules = _rules(site.policy().checkpoints, bytes_per_s, most_bytes)
     if step is not None or target.startswith(("/", ".")) or Path(target).exists():

@@ -230,6 +230,17 @@ def test_an_excluded_interval_counts_for_no_budget(tmp_path: Path) -> None:
     assert restarts["total"] == 0
 
 
+def test_an_interruption_in_excluded_hours_makes_no_interruption_of_the_wall(
+    tmp_path: Path,
+) -> None:
+    home = crashed(tmp_path, "hardware")
+    # Of the one in hour 50: 100 h of wall between interruptions, unless that hour counts for none.
+    for hours, between in ((51, 99 * HOUR_US), (50, None)):
+        outage = Adjustments((Exclusion(Scope(), at(hours), at(hours + 1)),))
+        with facts(home, adjustments=outage) as read:
+            assert read.between_interruptions(Scope(), at(-620), at(100)) == between
+
+
 def test_an_exclusion_of_another_scope_changes_nothing(tmp_path: Path) -> None:
     home = crashed(tmp_path, "hardware")
     elsewhere = Adjustments((Exclusion(Scope(tier="batch"), at(50), at(60)),))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -81,6 +82,14 @@ def test_an_exhausted_budget_denies_with_all_that_it_rests_on(frozen: Home) -> N
     assert {"by": "cause", "name": "hardware", "amount": 568 * HOUR_US} in blocking["spenders"]
     assert found["explanation"].startswith("Denied: goodput of fleet has spent its budget")
     assert found["explanation"].count(". ") == 1
+
+
+def test_a_policy_by_which_nothing_gates_is_said_to_be_one(frozen: Home) -> None:
+    policy = POLICY.model_copy(update={"gating": ()})
+    with facts(frozen, policy) as found:
+        answer = decide(found, Rulings([], policy), Question("firmware", Scope(), at(720)))
+    assert answer["decision"] == "allow"
+    assert "by the policy (gating: []) no objective holds rollouts" in answer["explanation"]
 
 
 def test_its_thaw_is_the_hour_at_which_enough_has_left_the_window(frozen: Home) -> None:
@@ -193,6 +202,14 @@ def test_losing_more_than_one_checkpoint_interval_to_storage_breaks_the_promise(
     assert (found["decision"], len(durability)) == (decision, lost - 5)
 
 
+def test_a_broken_promise_names_the_job_and_what_mends_it(tmp_path: Path) -> None:
+    explanation = ask(storage_failure(6).publish(tmp_path), hours=150)["explanation"]
+    assert "checkpoint-durability of fleet is broken (big lost more than one" in explanation
+    assert "`headway restore-test JOB` mends it" in explanation
+    # Unmended it leaves the window 720 h after the end of hour 50.
+    assert f"thaws by {stamp(771).replace('+00:00', 'Z')}" in explanation
+
+
 @pytest.mark.parametrize(
     ("restored", "decision"),
     [
@@ -266,6 +283,96 @@ def test_exit_codes_tell_allow_deny_usage_and_unknown(now_frozen: Home, tmp_path
     assert json.loads(asked[4].stdout)["decision"] == "unknown"
 
 
+@pytest.mark.parametrize(
+    "policy",
+    ["tiers: []", "silent_after_s: 2026-13-45"],
+    ids=["no tier", "no date"],
+)
+def test_a_policy_that_cannot_be_read_is_unknown_and_no_wrong_question(
+    free: Home, tmp_path: Path, policy: str
+) -> None:
+    home = Home(Path(shutil.copytree(free.root, tmp_path / "home")))
+    home.policy_file.write_text(policy)
+    done = headway(home, "gate", "--change", "firmware", "--format", "json")
+    assert done.returncode == 3, done.stderr
+    assert "slo.yaml" in json.loads(done.stdout)["explanation"]
+
+
+def test_a_published_file_that_is_damaged_is_unknown(free: Home, tmp_path: Path) -> None:
+    home = Home(Path(shutil.copytree(free.root, tmp_path / "home")))
+    published = home.mart / (home.mart / "CURRENT").read_text().strip()
+    whole = published.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", b"\xff" * len(whole)):
+        published.write_bytes(damaged)
+        done = headway(home, "gate", "--change", "firmware")
+        assert done.returncode == 3, done.stderr
+        assert "Traceback" not in done.stderr
+        assert "headway refresh" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "form", "code"), [("security", "table", 0), ("firmware", "json", 3)]
+)
+def test_the_exit_code_stands_where_nobody_reads_the_answer(
+    free: Home, change: str, form: str, code: int
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", "gate", "--change", change, "--format", form],
+        cwd=ROOT,
+        env=os.environ | {"HEADWAY_HOME": str(free.root)},
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+@pytest.mark.parametrize(
+    ("scope", "asked"),
+    [
+        ("tier=standrd", ("freeze",)),
+        ("tenant=nobody", ("thaw",)),
+        ("cluster=nowhere", ("override", "--change", "firmware")),
+        (
+            "job=bigg",
+            ("exclude", "--from", "2026-03-02T10:00:00Z", "--until", "2026-03-02T11:00:00Z"),
+        ),
+        ("tier=standard,tenant=nobody", ("journal", "--note", "heat")),
+    ],
+    ids=["freeze", "thaw", "override", "exclude", "note"],
+)
+def test_nothing_is_decided_of_a_scope_that_is_not_there(
+    free: Home, scope: str, asked: tuple[str, ...]
+) -> None:
+    # It would hold nothing, and whoever decided it would think otherwise.
+    before = Journal(free).entries()
+    ends = ("--until", until(1)) if asked[0] == "override" else ()
+    said = ("--scope", scope, "--who", "ada", "--why", "heat", *ends)
+    done = headway(free, *asked, *said)
+    assert done.returncode == 2, done.stdout
+    assert ": no such" in done.stderr
+    assert Journal(free).entries() == before
+
+
+def test_a_hand_acts_even_where_no_numbers_can_be_read(tmp_path: Path) -> None:
+    home = Home.open(tmp_path / "new")
+    said = ("--scope", "tier=standard", "--who", "ada", "--why", "heat")
+    assert headway(home, "freeze", *said).returncode == 0
+    assert [entry.kind for entry in Journal(home).entries()] == [Kind.FREEZE]
+
+
+def test_an_entry_under_a_policy_that_cannot_be_read_is_refused_before_it_is_written(
+    tmp_path: Path,
+) -> None:
+    home = Home.open(tmp_path / "new")
+    home.policy_file.write_text("tiers: []")
+    done = headway(home, "freeze", "--who", "ada", "--why", "heat")
+    assert (done.returncode, Journal(home).entries()) == (2, [])
+
+
 def test_an_override_acts_at_once_and_stands_in_the_record(now_frozen: Home) -> None:
     said = ("--who", "ada", "--why", "the fix is in this firmware")
     done = headway(now_frozen, "override", "--change", "firmware", "--until", until(2), *said)
@@ -299,6 +406,17 @@ def test_hands_freeze_and_thaw_at_once(now_frozen: Home) -> None:
     listed = json.loads(headway(now_frozen, "journal", "--format", "json").stdout)
     people = [row["kind"] for row in listed if row["who"] != "headway"]
     assert people == ["thaw", "freeze"]
+
+
+def test_a_thaw_that_lifts_nothing_says_so(tmp_path: Path) -> None:
+    home = Home.open(tmp_path / "new")
+    said = ("--who", "ada", "--why", "cool again")
+    assert "what its budgets say stands" in headway(home, "thaw", *said).stdout
+    headway(home, "freeze", *said)
+    part = headway(home, "thaw", "--scope", "tier=batch", *said).stdout
+    assert "tier=batch stays frozen by hand, by entry 2 of fleet" in part
+    whole = headway(home, "thaw", *said)
+    assert whole.stdout == "entry 4: thaw of fleet; entry 4 in force\n"
 
 
 def test_what_the_gate_held_is_noted_once_an_hour_and_a_question_of_a_moment_never(

@@ -50,6 +50,24 @@ def test_who_and_why_are_asked_for(home: Home, who: str, why: str) -> None:
         Journal(home).append(Kind.FREEZE, who, why)
 
 
+@pytest.mark.parametrize("text", ["a\x1b[31m", "a\x00", "a\x07", "a\x9b31m", "a\udcff"])
+def test_what_would_act_on_a_reader_s_terminal_is_refused(home: Home, text: str) -> None:
+    for who, why in ((text, "heat"), ("ada", text), ("a\nb", "heat")):
+        with pytest.raises(UsageError, match="cannot be printed"):
+            Journal(home).append(Kind.NOTE, who, why)
+    assert Journal(home).entries() == []
+
+
+def test_a_reason_may_have_several_lines_and_any_script(home: Home) -> None:
+    why = "Ωραία\n\tтак 👩‍🔧\u00a0ok"
+    assert Journal(home).append(Kind.NOTE, "Zoë", why).why == why
+
+
+def test_what_headway_came_to_is_written_whatever_a_job_is_called(home: Home) -> None:
+    Journal(home).append(Kind.DECISION, "headway", "goodput of tenant=\x1b[31m")
+    assert len(Journal(home).entries()) == 1
+
+
 @pytest.mark.parametrize(
     "statement",
     [

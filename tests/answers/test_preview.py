@@ -3,17 +3,25 @@
 from pathlib import Path
 from typing import Any
 
+import harness
 import pytest
 from fleet import HOUR_US, Fleet, at, facts
 
 from answers.preview import preview
 from metrics.errors import UsageError
 from metrics.planner import cheapest_hours
+from metrics.policy import Minimum, Policy, load_policy
 
 MINUTE_US = 60_000_000
 
 
-def drained(tmp_path: Path, minutes: int, nodes: list[str], hours: float = 100) -> dict[str, Any]:
+def drained(
+    tmp_path: Path,
+    minutes: int,
+    nodes: list[str],
+    hours: float = 100,
+    policy: Policy = harness.POLICY,
+) -> dict[str, Any]:
     """A job of 8 GPUs on n1 that restarts in an hour and saves every 2 h, after 100 h."""
     fleet = Fleet()
     fleet.submit(0, checkpoint_interval_us=2 * HOUR_US)
@@ -24,7 +32,7 @@ def drained(tmp_path: Path, minutes: int, nodes: list[str], hours: float = 100) 
     fleet.submit(0, job="elsewhere")
     fleet.tell("resources_allocated", at(0), "elsewhere", attempt=0, nodes=["n9"])
     fleet.train(0, 100, "elsewhere")
-    with facts(fleet.publish(tmp_path)) as found:
+    with facts(fleet.publish(tmp_path), policy) as found:
         return preview(found, "node_drain", nodes, minutes * MINUTE_US, at(hours))
 
 
@@ -50,9 +58,18 @@ def test_on_stale_data_it_says_that_it_cannot_tell(tmp_path: Path) -> None:
     assert drained(tmp_path, 60 * 17, ["n1"], hours=103)["would_freeze"] is None
 
 
-def test_a_node_that_nobody_knows_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no allocation names it"):
-        drained(tmp_path, 45, ["n3"])
+def test_a_budget_that_is_spent_before_is_not_spent_by_the_change(tmp_path: Path) -> None:
+    # Its one restart took 60 min where 10 are allowed: 1 of 1 missed, on old data too.
+    at_least_one = load_policy(None).model_copy(update={"minimum": Minimum(events=1)})
+    for hours in (100, 103):
+        found = drained(tmp_path / str(hours), 1, ["n9"], hours, at_least_one)
+        assert [b["exhausts"] for b in found["budgets"]] == [False] * len(found["budgets"])
+
+
+@pytest.mark.parametrize("nodes", [[], ["n1", "n3"]])
+def test_a_node_that_nobody_knows_is_refused(tmp_path: Path, nodes: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"no allocation names it|names none"):
+        drained(tmp_path, 45, nodes)
 
 
 def test_the_cheapest_hours_are_those_with_the_least_work_in_the_last_weeks() -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from answers.rules import rate_hours, rules
-from metrics.policy import load_policy
+from metrics.policy import DEFAULT_POLICY_FILE, load_policy, read_policy
 
 POLICY = load_policy(None)
 ALERTS: dict[str, Any] = {
@@ -41,6 +41,17 @@ def test_no_threshold_is_out_of_reach() -> None:
     told = [float(n) for rule in ALERTS.values() for n in re.findall(r">= ([\d.]+)", rule["expr"])]
     assert told
     assert max(told) < 1
+
+
+def test_the_alert_of_missing_data_is_of_goodput_whatever_it_is_called() -> None:
+    text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
+    renamed = text.replace("name: goodput", "name: training").replace("[goodput,", "[training,")
+    policy, faults = read_policy(renamed)
+    assert policy is not None
+    assert faults == []
+    assert 'absent(slo:period_error_budget_remaining:ratio{sloth_slo="training"' in rules(policy)
+    without = policy.model_copy(update={"objectives": policy.objectives[1:]})
+    assert "ErrorBudgetUnknown" not in rules(without)
 
 
 def test_every_span_that_a_rule_asks_for_is_exposed() -> None:

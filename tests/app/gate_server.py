@@ -27,7 +27,8 @@ def ask(
     headers = {"content-type": "application/json"}
     if token:
         headers["authorization"] = f"Bearer {token}"
-    connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+    sent = body if body is None or isinstance(body, bytes) else json.dumps(body)
+    connection.request(method, path, sent, headers)
     response = connection.getresponse()
     text = response.read().decode()
     connection.close()

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -59,6 +60,12 @@ def test_the_gate_answers_200_with_the_decision_inside(server: Server) -> None:
         "change=firmware&scope=tier=gold",
         "change=firmware&as_of=yesterday",
         "change=firmware&as_of=0001-01-01T00:00:00Z",
+        "change=firmware&scop=tier=batch",
+        "change=firmware&asof=2026-08-22T00:00:00Z",
+        "change=firmware&change=security",
+        "change=firmware&scope=fleet&scope=tier=batch",
+        "change=%ff%00",
+        "change=firmware&scope=job=%ed%a0%80",
     ],
 )
 def test_a_wrong_question_is_422(server: Server, query: str) -> None:
@@ -71,6 +78,33 @@ def test_the_webhook_answers_by_its_status(server: Server, change: str, status: 
     body = {"name": "trainer", "namespace": "ml", "phase": "Progressing"}
     asked = body | {"metadata": {"change": change, "scope": "fleet"}}
     assert server.ask("POST", "/v1/gate/webhook", asked)[0] == status
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"metadata": {"change": "firmware", "scop": "tier=batch"}}',
+        b'{"metadata": {"change": "firmware", "Scope": "tier=batch"}}',
+        b'{"metadata": {"change": "\\ud800"}}',
+        b'{"metadata": {"change": NaN}}',
+        b'{"metadata": {"change": "firmware"',
+        b'{"metadata": "\xff"}',
+        b"[" * 100_000,
+        b"[]",
+        b"",
+    ],
+    ids=lambda body: repr(body[:45]),
+)
+def test_a_webhook_that_asks_for_no_change_lets_nothing_pass(server: Server, body: bytes) -> None:
+    assert server.ask("POST", "/v1/gate/webhook", body)[0] in (400, 422)
+
+
+def test_a_webhook_may_say_more_than_the_gate_asks(server: Server) -> None:
+    asked = {
+        "metadata": {"change": "security", "cluster": "eu", "type": "rollout"},
+        "checksum": "1",
+    }
+    assert server.ask("POST", "/v1/gate/webhook", asked)[0] == 200
 
 
 def test_budgets_are_those_of_the_command_line(server: Server) -> None:
@@ -122,6 +156,95 @@ def test_an_override_past_the_policy_s_longest_is_422(server: Server) -> None:
     until = (datetime.now(UTC) + timedelta(hours=25)).isoformat(timespec="seconds")
     asked = {"change": "firmware", "until": until, "why": "x"}
     assert server.ask("POST", "/v1/overrides", asked, TOKEN)[0] == 422
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"scop": "tier=batch"}, "scop"),
+        ({"scope": "tier=bach"}, "did you mean batch?"),
+        ({"scope": "job=nobody"}, "no such job"),
+        ({"change": "firmwre"}, "did you mean firmware?"),
+        ({"why": " "}, "--why"),
+        ({"why": "\x1b[2J"}, "cannot be printed"),
+        ({"until": "tomorrow"}, "until tomorrow"),
+    ],
+)
+def test_a_wrong_override_is_422_and_never_one_of_the_fleet(
+    server: Server, wrong: dict[str, str], told: str
+) -> None:
+    before = Journal(server.home).entries()
+    until = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="seconds")
+    asked = {"change": "firmware", "until": until, "why": "x"} | wrong
+    status, answer = server.ask("POST", "/v1/overrides", asked, TOKEN)
+    assert status == 422
+    assert told in answer["detail"]
+    assert Journal(server.home).entries() == before
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        '[{"holder": "ada", "role": "lead", "sha256": "é"}]',
+        json.dumps([{"holder": " ", "role": "lead", "sha256": "0" * 64}]),
+        '[{"holder": "ada"}]',
+        "{",
+        "null",
+    ],
+)
+def test_tokens_that_cannot_be_read_let_nobody_override(server: Server, tokens: str) -> None:
+    file = server.home.root / "tokens.json"
+    good = file.read_bytes()
+    file.write_text(tokens, encoding="utf-8")
+    asked = {"change": "firmware", "until": "2099-01-01T00:00:00Z", "why": "x"}
+    status, answer = server.ask("POST", "/v1/overrides", asked, TOKEN)
+    file.write_bytes(good)
+    assert status == 503
+    assert "tokens.json" in answer["detail"]
+
+
+def test_a_policy_that_cannot_be_read_is_nobody_s_wrong_question(server: Server) -> None:
+    server.home.policy_file.write_text("tiers: []\n")
+    gate = server.ask("GET", f"/v1/gate?change=firmware&as_of={THEN}")
+    webhook = server.ask("POST", "/v1/gate/webhook", {"metadata": {"change": "firmware"}})
+    others = [server.ask("GET", path)[0] for path in ("/v1/budgets", "/readyz", "/metrics")]
+    server.home.policy_file.unlink()
+    assert (gate[0], gate[1]["decision"]) == (200, "unknown")
+    assert "slo.yaml" in gate[1]["explanation"]
+    assert webhook[0] == 403
+    assert others == [503, 503, 503]
+    assert server.ask("GET", f"/v1/gate?change=firmware&as_of={THEN}")[1]["decision"] == "deny"
+
+
+def test_it_goes_on_with_what_it_has_where_the_newest_cannot_be_read(server: Server) -> None:
+    pointer = server.home.mart / "CURRENT"
+    good = pointer.read_text()
+    for broken in ("nothing.duckdb", ""):
+        pointer.write_text(broken)
+        for _ in range(2):
+            answer = server.ask("GET", f"/v1/gate?change=firmware&as_of={THEN}")[1]
+            assert answer["decision"] == "deny"
+            time.sleep(0.2)
+    pointer.write_text(good)
+    log = server.log.read_text()
+    assert "what was published last is not read" in log
+    assert "Traceback" not in log
+
+
+def test_a_body_that_no_question_needs_is_refused_unread(server: Server) -> None:
+    # Its length is told, and nothing of it sent: what answers has not read it.
+    for told in ("Content-Length: 1048577", "Transfer-Encoding: chunked"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            head = f"POST /v1/gate/webhook HTTP/1.1\r\nHost: gate\r\n{told}\r\n\r\n"
+            connection.sendall(head.encode())
+            assert connection.recv(64).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_port_that_is_taken_is_a_failure_and_not_unknown(server: Server) -> None:
+    words = ["-m", "pipelines.cli", "serve", "--port", str(server.port)]
+    env = os.environ | {"HEADWAY_HOME": str(server.home.root)}
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, env=env, capture_output=True)
+    assert (done.returncode, b"address already in use" in done.stderr) == (1, True)
 
 
 def test_it_answers_while_a_refresh_publishes(server: Server) -> None:

@@ -13,6 +13,7 @@ import harness
 import pytest
 import typer
 from pages import AS_OF, ROOT, Opener, commands, opened, said, tables
+from pages import cards as cards_of
 from streamlit.testing.v1 import AppTest
 
 from answers import questions
@@ -25,6 +26,7 @@ from app.views import capacity, cluster
 from app.views.home import cards
 from metrics.conventions import HOUR_US
 from metrics.errors import UsageError
+from metrics.policy import DEFAULT_POLICY_FILE
 from metrics.rulings import Kind, Rulings
 from metrics.scope import Scope
 from pipelines.cli import app as command_line
@@ -86,6 +88,21 @@ def test_a_page_of_an_empty_home_says_what_to_run(
     assert not run.exception
     assert "Nothing ingested yet" in said(run)
     assert "headway ingest" in said(run)
+
+
+def test_an_objective_may_be_called_as_the_site_likes(open_page: Opener, tmp_path: Path) -> None:
+    home = fleet.lost_72_of_720().publish(tmp_path)
+    text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
+    for name in ("goodput", "time-to-restart", "queue-wait"):
+        text = text.replace(f"  name: {name}\n", f"  name: our-{name}\n")
+    gating = "gating: [our-goodput, our-time-to-restart, our-queue-wait]"
+    home.policy_file.write_text(re.sub(r"gating: \[.*", gating, text), encoding="utf-8")
+    seen = cards_of(open_page("home", home.root, as_of=fleet.stamp(720)))
+    assert set(seen) >= {"Goodput 90 %", "Restart under 10 min", "Wait, interactive"}
+    # Lost 72 h of 720, exactly what 90 % allows.
+    assert seen["Goodput 90 %"] == "0.0 % left"
+    for page in ("job", "health", "review", "queue", "restarts"):
+        assert not open_page(page, home.root, as_of=fleet.stamp(720), job="big").exception
 
 
 @pytest.mark.parametrize("page", PAGES)

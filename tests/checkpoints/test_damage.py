@@ -430,7 +430,7 @@ def test_an_archive_that_names_an_array_twice_is_told(tmp_path: Path) -> None:
         (npy((5,), b"\0" * 16), "truncated"),
         (npy((3,), b"\0" * 16), "belong to no array"),
         (b"\x93NUMPY\x01\x00\xff\xff{", "cannot be read"),
-        (b"", "cannot be read"),
+        (b"", "truncated: a.npy: is empty"),
         (npy((2,), struct.pack("<2f", 1, float("inf"))), "NaN or infinity"),
     ],
     ids=["a petabyte", "truncated", "too long", "torn header", "empty", "infinity"],
@@ -438,6 +438,15 @@ def test_an_archive_that_names_an_array_twice_is_told(tmp_path: Path) -> None:
 def test_a_bad_array_is_named(tmp_path: Path, content: bytes, verdict: str) -> None:
     (tmp_path / "a.npy").write_bytes(content)
     assert any(verdict in text for text in faults(tmp_path / "a.npy").values())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a.safetensors", "a.npz", "a.npy", "a.pt", "a.ckpt", "a.json", "x.safetensors.index.json"],
+)
+def test_a_file_of_no_bytes_is_said_to_be_empty(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    assert faults(tmp_path / name)["tensors"] == f"truncated: {name}: is empty, 0 bytes long"
 
 
 def test_an_array_of_objects_is_not_unpickled(tmp_path: Path) -> None:

@@ -164,6 +164,12 @@ def test_what_is_not_there_is_a_question_of_usage(home: Path, tmp_path: Path, ta
     assert b"no such" in headway(tmp_path / "empty", "restore-test", target, code=2).stderr
 
 
+@pytest.mark.parametrize("command", ["restore-test", "manifest"])
+def test_an_empty_name_is_not_the_directory_one_stands_in(tmp_path: Path, command: str) -> None:
+    # As in a script whose variable is not set: `headway manifest "$CHECKPOINT"`.
+    assert b"no checkpoint is named" in headway(tmp_path / "h", command, "", code=2).stderr
+
+
 def test_a_manifest_says_what_it_covers(tmp_path: Path) -> None:
     path = sharded(tmp_path / "c")
     done = headway(

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metrics.errors import PolicyError, UsageError
 from metrics.policy import Policy, load_policy
@@ -157,6 +159,36 @@ def test_bytes_that_are_no_text_are_refused(policy_file: Path) -> None:
     policy_file.write_bytes(b"\xff\xfe\x00tiers")
     with pytest.raises(PolicyError, match="cannot be read as YAML"):
         load_policy(policy_file)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("2026-13-45", "!!timestamp x", "!!int abc", "!!float abc", "!!bool x", "!!binary é"),
+        *("!!python/object:os.system x", "&a [*a]", "&a {a: *a}", "{[1]: 2}", "\x00"),
+        *("9" * 5000, "[" * 2000 + "]" * 2000),
+    ],
+    ids=lambda value: value[:12],
+)
+def test_a_value_that_yaml_cannot_make_is_a_fault_of_the_file(
+    policy_file: Path, value: str
+) -> None:
+    text = GOOD.replace("silent_after_s: 3600", f"silent_after_s: {value}")
+    assert str(policy_file) in refusal(policy_file, text)
+
+
+@given(st.data())
+def test_whatever_the_file_says_it_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    place = data.draw(st.integers(0, len(GOOD)))
+    noise = data.draw(st.text("aé0.:-[]{},&*!|>'\"#%\n\t <?", max_size=8))
+    cut = data.draw(st.integers(0, 8))
+    file = tmp_path_factory.getbasetemp() / "any.yaml"
+    try:
+        load(file, GOOD[:place] + noise + GOOD[place + cut :])
+    except PolicyError as e:
+        assert str(file) in str(e)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -127,10 +127,42 @@ def test_a_document_of_another_kind_is_refused(kind: str) -> None:
         ("preemptible: true, charge", "tier: bath, charge", "no tier bath; did you mean batch?"),
         ("restart_limit_s: 600", "restart_limit_s: 600\nrestart_limit_s: 60", "stands twice"),
         ("silent_after_s: 21600", "silent_after_s: 21600\nobjectives: []", "documents of their"),
+        ("kind: SLO", "kind: slo", "no kind slo: say SLO or Policy"),
+        ("silent_after_s: 21600", "silent_after_s: true", "true or false"),
+        ("large_gpus: 8", "large_gpus: yes", "true or false"),
+        ("target: 0.90", "target: off", "true or false"),
+        ("shares: {}", "shares: {a: true}", "shares.a"),
+        ("large_gpus: 8", f"large_gpus: {10**30}", "classes.large_gpus"),
+        ("rank: 3", f"rank: {10**30}", "tiers.0.rank"),
+        ("gpu_hours: 100", f"gpu_hours: {10**30}", "minimum.gpu_hours"),
+        ("bytes_per_s: null", f"bytes_per_s: {10**30}", "checkpoints.bytes_per_s"),
+        ("keep_runs: 1000", f"keep_runs: {10**30}", "housekeeping.keep_runs"),
+        ("per_gpu_hour: 2.50", "per_gpu_hour: 1e400", "price.per_gpu_hour"),
+        ("aliases: [production]", "aliases: [Research]", "two tiers have the alias research"),
+        ("category: job, ", "category: job, component: overhaed, ", "charges.0.component"),
+        ("- {category: loader,", "- {category: job, cause: storage,", "charges.1: never decides"),
+        ("name: checkpoint-durability", "name: goodput", "promise is called goodput"),
+        ("held: [firmware, node_drain, scheduler_deploy, maintenance]", "held: []", "changes.held"),
+        ("gating: [goodput", "gating: goodput #", "gating: must be a list"),
     ],
 )
 def test_a_fault_is_told(before: str, after: str, said: str) -> None:
     assert any(said in fault for fault in faults(before, after))
+
+
+@pytest.mark.parametrize("name", ['""', '" a"', '"a "', '"a,b"', '"a=b"', '"a\\x1b[31m"', '"a\\n"'])
+@pytest.mark.parametrize(
+    "place",
+    ["name: interactive", "aliases: [production", "held: [firmware", "currency: USD"],
+)
+def test_a_name_that_nobody_could_ask_for_or_print_is_refused(place: str, name: str) -> None:
+    before = place.replace(place.split()[-1].lstrip("["), name)
+    assert any("no name: say something printable" in fault for fault in faults(place, before))
+
+
+def test_a_narrower_rule_may_stand_before_a_wider_one() -> None:
+    rules = "- {category: job, cause: storage, charge: platform}\n  - {category: job, charge: job}"
+    assert faults("- {category: job, charge: job}", rules) == []
 
 
 def test_a_burn_rate_that_a_target_cannot_reach_is_refused() -> None:
