@@ -326,9 +326,9 @@ def allowed_fields(fields: Mapping[str, Any]) -> str:
 
 
 def _allowed(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    if "event" not in fields:
+    name = fields.get("event")
+    if name is None:
         return STEP_FIELDS
-    name = fields["event"]
     event = EVENTS.get(name) if isinstance(name, str) else None
     if event is None:
         return UNKNOWN_EVENT_FIELDS

@@ -1,11 +1,15 @@
--- A row if a name may have been a number or a truth value that the bulk reader took for text: such a
--- file is read line by line, where the two can be told apart. (A number begins below ':'.)
+-- A row if a name may have been a number, one that is none, or a truth value, which the bulk reader
+-- took for text: such a file is read line by line, where they can be told apart. (A number begins
+-- below ':'.)
 select 1 from (
-  select distinct job as name from judged_steps where job < ':' or job in ('true', 'false')
+  select distinct job as name from judged_steps
+  where job < ':'
+    or strlen(job) <= 8 and lower(job) in ('true', 'false', 'nan', 'inf', 'infinity')
   union
   select distinct straggler_node from judged_steps
-  where straggler_node < ':' or straggler_node in ('true', 'false')
+  where straggler_node < ':' or strlen(straggler_node) <= 8
+    and lower(straggler_node) in ('true', 'false', 'nan', 'inf', 'infinity')
 )
-where regexp_full_match(name, '-?\d+(\.\d+)?([eE][+-]?\d+)?|true|false')
+where regexp_full_match(name, '(?i)-?(\d+(\.\d+)?(e[+-]?\d+)?|nan|inf(inity)?)|true|false')
   and not regexp_full_match(name, '-?\d+')
 limit 1

@@ -494,11 +494,10 @@ def test_bad_records_are_set_aside_with_line_reason_and_allow_listed_fields(
         (b'"text"\n', "not_a_json_object"),
         (b"null\n", "not_a_json_object"),
         (b'{"event": "job_suspended", "job": "\xff\xfe"}\n', "not_utf8"),
-        (b'{"event": "data_staged", "attempt": NaN}\n', "not_json"),
         (b"[" * 100_000 + b"\n", "not_json"),
         (b"x" * 2_000_000 + b"\n", "line_too_long"),
     ],
-    ids=["text", "half", "list", "string", "null", "no utf-8", "NaN", "deep", "endless"],
+    ids=["text", "half", "list", "string", "null", "no utf-8", "deep", "endless"],
 )
 def test_a_line_that_is_no_record_is_set_aside_and_the_rest_kept(
     con: duckdb.DuckDBPyConnection, tmp_path: Path, line: bytes, reason: str
