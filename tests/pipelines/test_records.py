@@ -303,13 +303,18 @@ def test_a_name_may_be_a_number_and_of_any_script() -> None:
         ("n2,n1", ["n1", "n2"]),
         ('["n2", "n1"]', ["n1", "n2"]),
         ([7], ["7"]),
+        ("['n2', 'n1']", ["n1", "n2"]),
+        ("['n2' 'n1'\n 'n3']", ["n1", "n2", "n3"]),
+        ("[]", []),
     ],
 )
 def test_a_list_of_names_may_be_written_in_any_way(nodes: object, names: list[str]) -> None:
     assert columns(record("resources_allocated", nodes=nodes))["nodes"] == names
 
 
-@pytest.mark.parametrize("nodes", [{"n1": 1}, [["n1"]], [None], [""], "[n1", 5, [{"a": "b"}]])
+@pytest.mark.parametrize(
+    "nodes", [{"n1": 1}, [["n1"]], [None], [""], "[n1", "['n1', 5]", "['']", 5, [{"a": "b"}]]
+)
 def test_what_is_no_list_of_names_is_refused(nodes: object) -> None:
     assert refused(record("resources_allocated", nodes=nodes)).startswith("bad field nodes: ")
 
