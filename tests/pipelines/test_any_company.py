@@ -5,7 +5,10 @@ here is given alone, among good lines, and beside a line that is no record, whic
 """
 
 import json
+import os
+import tempfile
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import harness
@@ -13,8 +16,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipelines.sources import canonical
+
+FUZZ = int(os.environ.get("HEADWAY_FUZZ", "15"))
+"""Examples a fuzz test; more for a long run."""
 
 FIELDS = {"job": "odd", "attempt": 0, "step": 1, "ts": "2026-10-01T12:00:10Z", "duration_s": 1}
 LINE = json.dumps(FIELDS)
@@ -142,6 +150,31 @@ def test_a_step_whose_event_is_null_is_a_step_in_every_format(tmp_path: Path) ->
         found = took(tmp_path / name)
         assert (found["steps"], found["events"]) == ([STORED], [("job_suspended", "other")]), name
         assert found["reasons"] == [], name
+
+
+VALUES = [
+    *("1", "0", "-1", "-0", "1.5", "5.0", "1E2", "1e400", "9007199254740993", "2147483648"),
+    *("NaN", "nan", "-Infinity", "null", "true", "false", "[]", "[1,]", "{}", '{"a": 1,}'),
+    *('"1"', '"1e3"', '"5.0"', '"0x1"', '"1_0"', '" 7"', '"1,5"', '"-"', '""', '"x"', '"true"'),
+    *('"NaN"', '"inf"', '"[a"', '"{b}"', '"a\\nb"', '"\\u0041"', '"\\ud83d\\ude00"', '"\\ud800"'),
+    *('"2026-10-01T12:00:10Z"', '"2026-10-01T12:00:10.5+02:00"', '"restore_test"', "9" * 30),
+]
+NAMES = [*FIELDS, "data_wait_s", "straggler_node", "steps", "cluster", "loss", "event"]
+ODD_FIELDS = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES)), max_size=4)
+
+
+@settings(max_examples=FUZZ, deadline=None)
+@given(ODD_FIELDS, st.randoms(use_true_random=False))
+def test_any_fields_are_read_alike_in_any_company(
+    odd: list[tuple[str, str]], random: Random
+) -> None:
+    # Some of them take the place of a good one, some stand beside it.
+    good = {name: json.dumps(value) for name, value in FIELDS.items()}
+    kept = {name for name, _ in odd if random.random() < 0.8}
+    pairs = [pair for pair in good.items() if pair[0] not in kept] + odd
+    random.shuffle(pairs)
+    with tempfile.TemporaryDirectory() as folder:
+        in_any_company(Path(folder), "{" + ", ".join(f'"{n}": {v}' for n, v in pairs) + "}")
 
 
 # --- Parquet --------------------------------------------------------------------------------------
