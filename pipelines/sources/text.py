@@ -6,7 +6,7 @@ Every source that reads text reads it here, so that the same damage is always to
 import gzip
 import zlib
 from collections.abc import Iterator
-from io import BufferedIOBase
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 
 from metrics.errors import UnreadableInput
@@ -23,8 +23,8 @@ Line = tuple[int, str] | Reject
 
 
 def is_gzip(path: Path) -> bool:
-    """Whether the file's first bytes are those of an archive."""
-    with path.open("rb") as file:
+    """Whether the file's first bytes are those of an archive. Raises as open_bytes does."""
+    with _open(path) as file:
         return file.read(2) == b"\x1f\x8b"
 
 
@@ -35,7 +35,7 @@ def is_damaged_gzip(path: Path) -> bool:
     """
     if not is_gzip(path):
         return False
-    with gzip.open(path, "rb") as file:
+    with open_bytes(path) as file:
         try:
             while file.read(MAX_LINE_BYTES):
                 pass
@@ -49,8 +49,12 @@ def open_bytes(path: Path) -> BufferedIOBase:
 
     Raises UnreadableInput where the file cannot be opened.
     """
+    return gzip.open(path, "rb") if is_gzip(path) else _open(path)
+
+
+def _open(path: Path) -> BufferedReader:
     try:
-        return gzip.open(path, "rb") if is_gzip(path) else path.open("rb")
+        return path.open("rb")
     except OSError as e:
         raise UnreadableInput(f"{path}: cannot be read ({e.strerror or e})") from e
 
