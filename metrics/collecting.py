@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from metrics.documents import Part
-
 from metrics.conventions import TakenState
+from metrics.documents import Part
 
 MOST_POINTS = 11_000
 """Prometheus refuses a range query of more points a series (web/api/v1/api.go, query_range)."""

@@ -7,7 +7,8 @@ A file's records, its quarantine rows and the note that it was ingested are comm
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,6 @@ from answers.clock import now_us
 from metrics.errors import UnknownKind, UnreadableInput, UsageError
 from pipelines.reading import Batch, incoming_steps, read
 from pipelines.sources import Settings, Source
-from pipelines.sources.canonical import Canonical
 from pipelines.sources.registry import SOURCES, recognise
 from pipelines.storing import count_lines, store_events, store_rejects, store_steps
 from pipelines.warehouse import one_row, transaction
@@ -49,32 +49,66 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
     """The complete files that the paths name: files as they are, folders with all below them.
 
     In folders, hidden files and those that somebody is still writing (UNFINISHED) are passed over.
-    Raises UsageError for a path that does not exist.
+    A folder that cannot be listed stands for itself. Raises UsageError for a path that does not
+    exist.
     """
     found: list[Path] = []
     for path in paths:
-        if path.is_dir():
-            found += sorted(p for p in path.rglob("*") if p.is_file() and _is_complete(p, path))
-        elif path.exists():
-            found.append(path)
-        else:
+        kind = _kind_of(path)
+        if kind is None:
             raise UsageError(f"{path}: no such file or folder")
+        found += sorted(_files_below(path)) if kind == stat.S_IFDIR else [path]
     return found
 
 
-def _is_complete(path: Path, folder: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return not hidden and not path.name.endswith(UNFINISHED)
+def _files_below(folder: Path) -> Iterator[Path]:
+    """The complete files of a folder. Links are followed, but into no folder twice."""
+    unlisted: list[str] = []
+    entered: set[tuple[int, int]] = set()
+    for root, folders, names in os.walk(
+        folder, followlinks=True, onerror=lambda error: unlisted.append(error.filename)
+    ):
+        here = Path(root).stat()
+        if (here.st_dev, here.st_ino) in entered:
+            folders.clear()
+            continue
+        entered.add((here.st_dev, here.st_ino))
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        complete = (n for n in names if not n.startswith(".") and not n.endswith(UNFINISHED))
+        found = (Path(root, name) for name in complete)
+        yield from (path for path in found if _kind_of(path) in (stat.S_IFREG, _HIDDEN))
+    yield from map(Path, unlisted)
+
+
+_HIDDEN = 0
+
+
+def _kind_of(path: Path) -> int | None:
+    """What there is (see stat.S_IFMT); None where there is nothing, or a link to nothing or itself.
+
+    It is _HIDDEN behind a folder that may not be entered: opening it will tell.
+    """
+    try:
+        return stat.S_IFMT(path.stat().st_mode)
+    except PermissionError:
+        return _HIDDEN
+    except OSError:
+        return None
 
 
 def choose_source(name: str, path: Path) -> Source:
     """The source of that name, or for `auto` the one that recognises the file's content.
 
-    Raises UsageError for an unknown name, UnknownKind where no source recognises the file.
+    Raises UsageError for an unknown name, UnreadableInput for what is no file, and UnknownKind
+    where no source recognises it.
     """
+    if name != "auto" and name not in SOURCES:
+        raise UsageError(f"--source {name}: not one of auto, {', '.join(SOURCES)}")
+    if _kind_of(path) in (stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFCHR, stat.S_IFBLK):
+        raise UnreadableInput(
+            f"{path}: is a pipe or a device; write what comes from it to a file, and ingest that"
+        )
     if name != "auto":
-        if name not in SOURCES:
-            raise UsageError(f"--source {name}: not one of auto, {', '.join(SOURCES)}")
         return SOURCES[name]
     source = recognise(path)
     if source is None and path.stat().st_size == 0:
@@ -93,9 +127,11 @@ def ingest_file(
     """Store one file's records, all of them or, where it cannot be read, none.
 
     It is read while its digest is taken; where a file of its name was ingested before, it is most
-    likely that file, and the digest comes first. Raises UnreadableInput.
+    likely that file, and the digest comes first. Raises UnreadableInput, also where somebody still
+    writes to it: then the digest may be of more than what was read, which would never be read.
     """
     known = Summary(path, source.name, known=True)
+    state = _state_of(path)
     with ThreadPoolExecutor(max_workers=1) as beside, incoming_steps(con):
         digested = beside.submit(_fingerprint, path, source, settings)
         if _holds(con, "path", _text_of(path)) and _holds(con, "fingerprint", digested.result()):
@@ -103,8 +139,21 @@ def ingest_file(
         batch = read(con, path, source, settings)
         if _holds(con, "fingerprint", digested.result()):
             return known
+        if _state_of(path) != state:
+            raise UnreadableInput(
+                f"{path}: was changed while it was read; ingest it again when it is complete"
+            )
         with transaction(con):
             return store(con, batch, digested.result(), path, source.name)
+
+
+def _state_of(path: Path) -> tuple[int, int, int]:
+    """What a file shows of being written to or replaced."""
+    try:
+        found = path.stat()
+    except OSError as e:
+        raise UnreadableInput(f"{path}: cannot be read ({e.strerror or e})") from e
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _holds(con: duckdb.DuckDBPyConnection, column: str, value: str) -> bool:
@@ -170,8 +219,8 @@ def _fingerprint(path: Path, source: Source, settings: Settings) -> str:
     tiers = [tier.model_dump(mode="json") for tier in settings.policy.tiers]
     said = [source.name, str(settings.timezone), settings.columns, tiers]
     digest.update(json.dumps(said).encode())
-    if source.name != Canonical.name:
-        digest.update(os.fsencode(path.name))  # such a source may name the job after the file
+    if source.names_jobs_after_files:
+        digest.update(os.fsencode(path.name))
     # Keyed where names are hashed: a digest of a small file would let a guess of a name be tried.
     return settings.salt.digest(digest.digest()) if settings.salt else digest.hexdigest()
 

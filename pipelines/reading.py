@@ -31,8 +31,10 @@ from pipelines.records import (
     plain_text,
 )
 from pipelines.sources import Record, Reject, Settings, Source
-from pipelines.sources.canonical import Bulk, Canonical, bulk_json
-from pipelines.sources.text import lines
+from pipelines.sources.canonical import Canonical
+from pipelines.sources.canonical_bulk import Bulk
+from pipelines.sources.canonical_json import bulk_json
+from pipelines.sources.text import is_damaged_gzip, lines
 from pipelines.warehouse import one_row
 
 MAX_REJECT_CHARS = 200
@@ -107,7 +109,8 @@ def read(con: duckdb.DuckDBPyConnection, path: Path, source: Source, settings: S
     if isinstance(source, Canonical):
         ways = source.bulk_steps(path)
         is_text = any(way.is_text for way in ways)
-        if _take_bulk(con, ways, batch):
+        is_whole = not (is_text and is_damaged_gzip(path))
+        if is_whole and _take_bulk(con, ways, batch):
             batch.counts_records = is_text
             return batch
         if is_text:
@@ -153,7 +156,8 @@ def _judge_bulk(con: duckdb.DuckDBPyConnection, bulk: Bulk) -> _Judged | None:
     judged = f"with parsed_steps as ({bulk.steps}) {sql.read('ingest/judged_steps')}"
     dropped, truths = 0, 0
     try:
-        con.execute(f"create or replace temp table judged_steps as {judged}", bulk.parameters)
+        with _statistics_mistrusted(con):
+            con.execute(f"create or replace temp table judged_steps as {judged}", bulk.parameters)
         read, bad = one_row(con, "select count(*), count(reason) from judged_steps")
         doubtful = con.execute(sql.read("ingest/doubtful_names")).fetchall()
         if bulk.dropped_fields:
@@ -162,6 +166,17 @@ def _judge_bulk(con: duckdb.DuckDBPyConnection, bulk: Bulk) -> _Judged | None:
         return None
     dropped_fields = int(dropped or 0) + read * bulk.dropped_each
     return _Judged(read, dropped_fields, is_good=not (bad or doubtful or truths))
+
+
+@contextmanager
+def _statistics_mistrusted(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Compare each value, whatever a Parquet file says of its least and greatest: the statistics of
+    a column leave its NaNs out, and by them every value would be found possible."""
+    con.execute("set disabled_optimizers = 'statistics_propagation'")
+    try:
+        yield
+    finally:
+        con.execute("reset disabled_optimizers")
 
 
 def _number(con: duckdb.DuckDBPyConnection, numbers: list[int]) -> None:

@@ -7,6 +7,7 @@ so that telemetry holds metadata only. Times become integer microseconds (`_us`)
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -117,8 +118,14 @@ def _flag(value: object) -> bool:
     raise BadRecord("not true or false")
 
 
+_PRINTED_LIST = re.compile(r"\[\s*(?:'[^']*'[\s,]*)*\]")
+"""A list as Python prints it, which is what becomes of it in a table that is written as CSV."""
+
+
 def _names(value: object) -> list[str]:
-    if isinstance(value, str):
+    if isinstance(value, str) and _PRINTED_LIST.fullmatch(value):
+        value = re.findall("'([^']*)'", value)
+    elif isinstance(value, str):
         value = json.loads(value) if value.startswith("[") else value.replace(",", " ").split()
     if not isinstance(value, (list, tuple)):
         raise BadRecord("not a list of names")
@@ -315,9 +322,9 @@ def allowed_fields(fields: Mapping[str, Any]) -> str:
 
 
 def _allowed(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    if "event" not in fields:
+    name = fields.get("event")
+    if name is None:
         return STEP_FIELDS
-    name = fields["event"]
     event = EVENTS.get(name) if isinstance(name, str) else None
     if event is None:
         return UNKNOWN_EVENT_FIELDS

@@ -38,7 +38,7 @@ def inbox_digest(inbox: Path) -> str | None:
     for path in files:
         try:
             found = path.stat()
-        except FileNotFoundError:  # taken away meanwhile
+        except OSError:  # taken away meanwhile, or in a folder that may not be entered
             continue
         seen = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         digest.update(f"{path.relative_to(inbox)!s}\0{seen}\n".encode("utf-8", "surrogateescape"))

@@ -32,6 +32,11 @@ class Record:
     line: int | None = None
 
 
+def record_of(fields: dict[str, Any], line: int) -> Record:
+    """The canonical record of these fields: a step where it has no event, or one that is null."""
+    return Record("steps" if fields.get("event") is None else "lifecycle", fields, line)
+
+
 @dataclass(frozen=True)
 class Reject:
     """Text that is no record: its line, why, and the text itself (shortened when stored)."""
@@ -64,6 +69,8 @@ class Source(Protocol):
     """What a source module offers."""
 
     name: str
+    names_jobs_after_files: bool
+    """Whether the same content under another name is another job."""
 
     def recognises(self, path: Path, head: str) -> bool:
         """Whether a file with this name, beginning with this text, is one of this source's."""

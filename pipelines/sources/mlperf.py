@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from metrics.errors import UnreadableInput
+from metrics.moments import EARLIEST_US, LATEST_US
 from metrics.policy import Policy
 from pipelines.sources import Record, Reject, Settings, text
 
@@ -33,7 +34,6 @@ FILE_ENDINGS = (".gz", ".txt", ".log")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_NUMBER = 10**15
 """What is beyond any count of samples or milliseconds is damage."""
-LATEST_MS = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp()) * 1000
 
 STARTS = frozenset({"block_start", "epoch_start"})
 STOPS = frozenset({"block_stop", "epoch_stop"})
@@ -111,6 +111,7 @@ class MLPerf:
     """Reads MLPerf result logs, whatever the rank prefix, line ends or other output between."""
 
     name = "mlperf"
+    names_jobs_after_files = True
 
     def recognises(self, path: Path, head: str) -> bool:
         """Whether the text holds a log line; a page that only speaks of them does not."""
@@ -158,7 +159,12 @@ def event_or_reject(line: int, content: str) -> Event | Reject | None:
     if fields is None:
         return Reject(line, "not_json", content)
     time_ms = _number(fields.get("time_ms"))
-    if time_ms is None or time_ms != int(time_ms) or time_ms > LATEST_MS:
+    # A stamp of another age is no moment of the run, and must not become its beginning or end.
+    if (
+        time_ms is None
+        or time_ms != int(time_ms)
+        or not EARLIEST_US <= int(time_ms) * 1000 < LATEST_US
+    ):
         return Reject(line, f"bad_time: time_ms is {fields.get('time_ms')!r:.80}", _kept(fields))
     key = fields.get("key")
     if not isinstance(key, str) or not key:

@@ -62,6 +62,9 @@ OUTCOME_OF_STATE = {
 }
 """How a job ended whose last run is in this state; the other states wait for the next run."""
 
+STATES = WAITING | RUNNING | CAUSE_OF_STATE.keys() | OUTCOME_OF_STATE.keys()
+STATE = re.compile(f"(?:{'|'.join(sorted(STATES))})(?: by [0-9]+)?")
+
 INELIGIBLE = {"Dependency": "dependency", "BeginTime": "user_hold"}
 """Reasons for which a job is not eligible yet. A begin time is the owner's wish, like a hold."""
 
@@ -128,16 +131,13 @@ class Slurm:
     """Reads what `sacct -P` prints."""
 
     name = "slurm"
+    names_jobs_after_files = False
 
     def recognises(self, path: Path, head: str) -> bool:
         """Whether the text begins with sacct's header, or with rows that only sacct would print."""
-        first = next((line for line in head.splitlines() if line.strip()), "")
+        first = text.first_line(head)
         names = set(_column_names(first))
-        if _is_header(first):
-            return not names.isdisjoint(ID_COLUMNS)
-        fields = first.split("|")
-        times = sum(bool(ISO_TIME.fullmatch(f)) for f in fields)
-        return len(fields) >= 8 and times >= 2 and bool(JOB_ID.fullmatch(fields[0]))
+        return not names.isdisjoint(ID_COLUMNS) if _is_header(first) else _looks_like_run(first)
 
     def read(self, path: Path, settings: Settings) -> Iterator[Record | Reject]:
         """Yield the records of all jobs, by job in the order of submission; rejected rows first.
@@ -189,6 +189,13 @@ def _is_header(row: str) -> bool:
     if DIGIT.search(row):
         return False
     return sum(name in KNOWN_COLUMNS for name in _column_names(row)) >= 2
+
+
+def _looks_like_run(row: str) -> bool:
+    """Whether it has what is necessary of a run, wherever: an id, a state and the submission."""
+    fields = row.split("|")
+    kinds = (JOB_ID.fullmatch, ISO_TIME.fullmatch, STATE.fullmatch)
+    return len(fields) > len(NECESSARY) and all(any(map(is_kind, fields)) for is_kind in kinds)
 
 
 def _given_columns(path: Path, settings: Settings) -> tuple[str, ...]:
@@ -268,7 +275,7 @@ def _job_ids(fields: dict[str, str]) -> tuple[str, str]:
 def _state(fields: dict[str, str]) -> str:
     """The state alone, of what may be `CANCELLED by 1000`."""
     state = fields["state"].partition(" ")[0].upper()
-    if state not in WAITING | RUNNING | CAUSE_OF_STATE.keys() | OUTCOME_OF_STATE.keys():
+    if state not in STATES:
         raise _Bad(f"unknown_state: {fields['state']!r:.80}")
     return state
 

@@ -584,7 +584,7 @@ def test_windows_line_ends_and_blank_lines_change_nothing(tmp_path):
         (':::MLLOG {"key": "k", "time_ms": -1}', "bad_time: time_ms is -1"),
         (':::MLLOG {"key": "k", "time_ms": 1.5}', "bad_time: time_ms is 1.5"),
         (':::MLLOG {"key": "k", "time_ms": 1e15}', "bad_time: time_ms is 1000000000000000.0"),
-        (':::MLLOG {"time_ms": 1}', "bad_key: key is None"),
+        (':::MLLOG {"time_ms": 1745261863032}', "bad_key: key is None"),
     ],
 )
 def test_a_line_that_should_be_a_log_line_and_is_none_is_rejected(tmp_path, bad, reason):
@@ -600,6 +600,16 @@ def test_a_line_that_should_be_a_log_line_and_is_none_is_rejected(tmp_path, bad,
             k: repr(v) for k, v in said.items()
         }
     assert [r.fields for r in records] == [r.fields for r in clean]
+
+
+@pytest.mark.parametrize("time_ms", [5, T0 // 1000, 4_102_444_800_000, 253_370_764_800_000])
+def test_a_stamp_of_another_age_moves_neither_the_beginning_nor_the_end(tmp_path, time_ms):
+    # 1970, seconds for milliseconds, 2100 and 9999.
+    clean, _ = read(tmp_path, *run_lines())
+    odd = f':::MLLOG {{"key": "train_samples", "time_ms": {time_ms}}}'
+    records, (reject,) = read(tmp_path, *run_lines(), odd)
+    assert [r.fields for r in records] == [r.fields for r in clean]
+    assert (reject.line, reject.reason) == (len(RUN) + 1, f"bad_time: time_ms is {time_ms}")
 
 
 def test_of_a_rejected_log_line_neither_value_nor_metadata_is_kept(tmp_path):
