@@ -67,7 +67,7 @@ COMMANDS = {
         "--format",
     },
     "manifest": {
-        "path",
+        "checkpoint",
         "--step",
         "--job",
         "--code-version",
