@@ -43,8 +43,7 @@ class Scope:
 
     def named(self) -> dict[str, str]:
         """What it names, by key."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     def of_tier(self, tier: str) -> "Scope":
         """The jobs of a tier within it."""
