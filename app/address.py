@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from answers.moments import rfc3339
 from app import format
 from metrics.scope import Scope
 
@@ -55,8 +54,3 @@ def job_link(job: str) -> str:
 def scope_text(scope: Scope) -> str | None:
     """A scope as the address has it; the fleet is not said."""
     return None if scope == Scope() else str(scope)
-
-
-def moment_text(us: int | None) -> str | None:
-    """A moment as the address has it."""
-    return rfc3339(us)

@@ -14,8 +14,6 @@ from pydantic import Field, StringConstraints, model_validator
 
 from metrics.documents import Part
 
-API_VERSION = "openslo/v1"
-
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=255, pattern=r"^[a-z0-9][a-z0-9.|/\\-]*$")
 ]

@@ -469,10 +469,6 @@ class Policy(Part):
                 return rule.charge
         return "platform"
 
-    def objective(self, name: str) -> Slo | None:
-        """The SLO document of that name."""
-        return next((slo for slo in self.objectives if slo.metadata.name == name), None)
-
     def target(self, measure: str) -> Fraction | None:
         """The target of the objective that measures it, as an exact share; None without one."""
         for slo in self.objectives:

@@ -5,9 +5,6 @@ from dataclasses import dataclass, fields, replace
 
 from metrics.errors import UsageError
 
-UNNAMED = "default"
-"""The cluster of records that name none."""
-
 
 @dataclass(frozen=True)
 class Scope:

@@ -110,7 +110,7 @@ def _listed(checks: str | None) -> str:
     return (checks or "").replace(",", ", ")
 
 
-def show_failures(seen: View, found: Durability) -> None:
+def show_failures(found: Durability) -> None:
     """What the storage did, and what it cost."""
     st.header("Storage failures", anchor=False)
     st.caption(
@@ -167,7 +167,7 @@ def page() -> None:
     title = f"{proven} of {format.plural(len(rows), 'run')} proven by a restore"
     frame.head(seen, title, sentence(found))
     show_runs(seen, rows)
-    show_failures(seen, found)
+    show_failures(found)
     show_tests(seen)
 
 

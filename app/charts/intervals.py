@@ -61,7 +61,7 @@ def drawing(choice: Choice, theme: str, job: str) -> base.Drawing:
             "key": _key(flat, marks, allowed, THEMES[theme]),
         },
         HEIGHT,
-        _alt(choice, marks, flat, job),
+        _alt(marks, flat, job),
         {
             "top": top,
             "low": low_s,
@@ -144,7 +144,7 @@ def _names(choice: Choice, curve: Sequence[dict[str, Any]], top: float) -> list[
     ]
 
 
-def _alt(choice: Choice, marks: Sequence[dict[str, Any]], flat: str, job: str) -> str:
+def _alt(marks: Sequence[dict[str, Any]], flat: str, job: str) -> str:
     said = "; ".join(str(mark["text"]) for mark in marks)
     return (
         f"Lost share of wall-clock by checkpoint interval of {job}: falls with rarer saving, rises"

@@ -113,7 +113,7 @@ def drawing(life: Life, theme: str) -> base.Drawing:
             "windows": _windows(life, look),
             "restarts": _numbers(life, span),
             "bins": bars,
-            "levels": _levels(life, top_us, tops[-1] + 30),
+            "levels": _levels(top_us, tops[-1] + 30),
             "lanes": _lanes(life, tops),
             "now": [{"at": base.ms(life.now_us), "text": life.edge}],
             "extent": [{"at": base.ms(life.start_us), "to": base.ms(end_us)}],
@@ -228,7 +228,7 @@ def _bins(life: Life, theme: Theme, top: int) -> tuple[list[dict[str, Any]], int
     return found, top_us
 
 
-def _levels(life: Life, top_us: int, top: int) -> list[dict[str, Any]]:
+def _levels(top_us: int, top: int) -> list[dict[str, Any]]:
     level_us = max((us for us in ROUND_US if us <= top_us), default=top_us)
     return [
         {"y": top + BARS_PX * (1 - us / top_us), "text": format.duration(us)}

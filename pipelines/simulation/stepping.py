@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from metrics.conventions import US_PER_MS, US_PER_S
 from pipelines.simulation.painting import PaintedSteps
-from pipelines.simulation.truth import PAUSE, PHASE, SLIVER_US, JobTruth, Stretch
+from pipelines.simulation.truth import GAP, PAUSE, PHASE, SLIVER_US, JobTruth, Stretch
 from pipelines.simulation.workload import JobPlan
 
 Micros = npt.NDArray[np.int64]
@@ -327,7 +327,7 @@ class Stepper:
             segment = self._segments[0]
             done = int(np.searchsorted(segment.steps.ts_us, until_us, "right"))
             if done:
-                self._hand_over(segment.start_us, segment.steps.cut(slice(0, done)))
+                self._hand_over(segment.steps.cut(slice(0, done)))
             if done < len(segment.steps):
                 if done:
                     segment.start_us = self.progress_us
@@ -352,12 +352,12 @@ class Stepper:
         """Whether the job is suspended at a moment."""
         return any(s.label is None and s.start_us <= moment_us < s.end_us for s in self.trail)
 
-    def _hand_over(self, start_us: int, steps: StepArrays) -> None:
+    def _hand_over(self, steps: StepArrays) -> None:
         painted = paint(steps, self.progress_us)
         truth = self._sink.truth
         first_us = int(painted.begin_us[0])
         if first_us > self.progress_us:
-            truth.steady(self.progress_us, first_us, self.trail, ("unattributed", "gap", ""))
+            truth.steady(self.progress_us, first_us, self.trail, GAP)
         self.trail = []
         last_step = steps.first_step + len(steps) - 1
         truth.steps(last_step, painted)

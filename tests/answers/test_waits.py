@@ -25,7 +25,6 @@ from metrics.scope import Scope
 
 EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES", "10"))
 HOUR_US = fleet.HOUR_US
-MINUTE = 1 / 60
 Ask = Callable[[Facts], Any]
 FEW = harness.POLICY.model_copy(update={"waits": Waits(comparable_jobs=3)})
 

@@ -166,7 +166,7 @@ def test_the_demonstration_s_job_is_shown_as_it_stood(open_page: Opener, demo_ho
 
 
 def test_a_moment_costs_nothing_where_nothing_came_later_and_is_cut_once(
-    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADWAY_HOME", str(site))
     published = store.snapshot()

@@ -14,7 +14,6 @@ from pipelines.checkpoints.manifest import write_manifest
 from pipelines.checkpoints.prove import Proof, prove
 from pipelines.checkpoints.reading import Outcome, Task
 
-RULES = Checkpoints(processes=0)
 STEP = 300
 
 

@@ -272,9 +272,7 @@ def test_a_moment_in_parquet_keeps_its_microseconds_in_each_unit(
         assert [step[3] for step in found["steps"]] == [TEN + fraction * 10**6 // per_s], unit
 
 
-def test_columns_of_parquet_are_told_apart_by_their_case(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_columns_of_parquet_are_told_apart_by_their_case(tmp_path: Path) -> None:
     path = tmp_path / "a.steps.parquet"
     pq.write_table(pa.table({"Job": pa.array(["other", "other"])} | COLUMNS), path)
     assert {step[0] for step in took(path)["steps"]} == {"odd"}

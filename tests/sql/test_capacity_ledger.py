@@ -163,9 +163,7 @@ def test_a_job_with_fewer_gpus_than_its_node_leaves_the_rest_without_a_record(
     assert found == {"uninstrumented run": 20, "allocated no_record": 60}
 
 
-def test_gpus_that_do_not_divide_by_the_nodes_lie_on_the_first_by_name(
-    capacity: Derived, warehouse: duckdb.DuckDBPyConnection
-) -> None:
+def test_gpus_that_do_not_divide_by_the_nodes_lie_on_the_first_by_name(capacity: Derived) -> None:
     # 5 GPUs on n1 and n2: 3 and 2; n2 has only one.
     found = capacity(
         node(0, "allocated", gpus=3),
