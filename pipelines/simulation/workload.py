@@ -27,48 +27,54 @@ SMALL_SIZES = (1, 2, 4)
 LARGE_SHARE = 0.3
 
 
-@dataclass(frozen=True)
-class JobPlan:
-    """What a job will do if nothing disturbs it. Lengths in microseconds, 0 for never."""
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """What the kind of a job decides. Lengths in microseconds, steps from 1; 0 for never."""
 
-    name: str
     title: str
     tier: str
+    nodes: int
+    instrumented: bool
+    steps: int
+    step_us: int
+    is_uneven: bool = False
+    """Its steps differ by nature, as in reinforcement learning."""
+    checkpoint_every_steps: int = 0
+    suspend_step: int = 0
+    vanish_step: int = 0
+    """The step after which nobody hears of it any more."""
+    error_step: int = 0
+    rollback_step: int = 0
+    cancel_us: int = 0
+    """After how long its owner cancels it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobPlan(Kind):
+    """What a job will do if nothing disturbs it."""
+
+    name: str
     tenant: str
     user: str
     pool: str
-    nodes: int
-    instrumented: bool
     tells_process: bool
     """Whether anybody records that its process started; else only its allocation is known."""
-    steps: int
-    step_us: int
     expected_step_us: int | None
     expected_duration_us: int | None
-    is_uneven: bool
-    """Its steps differ by nature, as in reinforcement learning."""
     stamps_in_ms: bool
     """It reports durations cut to milliseconds."""
-    checkpoint_every_steps: int
     names_interval: bool
     save_us: int
     saves_block: bool
     checkpoint_bytes: int
     evaluate_every_steps: int
     evaluation_us: int
-    suspend_step: int
     suspend_us: int
     parks: bool
     """Whether it gives its nodes back while it is suspended."""
-    vanish_step: int
-    """The step after which nobody hears of it any more."""
-    error_step: int
     error_is_final: bool
-    rollback_step: int
     hold_reason: str | None
     hold_us: int
-    cancel_us: int
-    """After how long its owner cancels it."""
 
     @property
     def gpus(self) -> int:
@@ -115,21 +121,22 @@ class Workload:
         every = max(10, interval_us // step_us)
         is_uneven = not is_large and rng.random() < 0.15
         tier = "standard" if rng.random() < (0.85 if is_large else 0.5) else "batch"
-        return self._plan(
-            "pretrain" if is_large else "rl" if is_uneven else "finetune",
+        kind = Kind(
+            title="pretrain" if is_large else "rl" if is_uneven else "finetune",
             tier=tier,
             nodes=nodes,
             instrumented=bool(is_large or rng.random() > 0.1),
             steps=steps,
             step_us=step_us,
             is_uneven=is_uneven,
-            every=every,
+            checkpoint_every_steps=every,
             suspend_step=_within(rng, steps, 0.2 if not is_large else 0.08, every),
             vanish_step=0 if is_large else _within(rng, steps, 0.1, every),
             error_step=_within(rng, steps, 0.25, every),
             rollback_step=_within(rng, steps, 0.15 if is_large else 0.04, every),
             cancel_us=int(rng.uniform(0.1, 1.0) * steps * step_us) if rng.random() < 0.06 else 0,
         )
+        return self._plan(kind)
 
     def sweep(self) -> JobPlan:
         """A short job: a trial of a sweep, or an evaluation without step records."""
@@ -137,8 +144,8 @@ class Workload:
         is_trial = bool(rng.random() < 0.7)
         step_us = max(US_PER_S // 4, int(min(self._scenario.step_us, 30 * US_PER_S) * 0.4))
         steps = int(rng.uniform(4, 45) * MINUTE_US / step_us)
-        return self._plan(
-            "sweep" if is_trial else "evaluation",
+        kind = Kind(
+            title="sweep" if is_trial else "evaluation",
             tier="batch" if rng.random() < 0.7 else "standard",
             nodes=1,
             instrumented=is_trial,
@@ -146,14 +153,15 @@ class Workload:
             step_us=step_us,
             error_step=int(rng.integers(2, max(steps, 5))) if rng.random() < 0.05 else 0,
         )
+        return self._plan(kind)
 
     def interactive(self) -> JobPlan:
         """A session of a person, on one small node."""
         rng = self._rng
         step_us = max(US_PER_S // 2, int(min(self._scenario.step_us, 60 * US_PER_S) * 0.6))
         steps = int(rng.lognormal(np.log(50), 0.7) * MINUTE_US / step_us)
-        return self._plan(
-            "notebook",
+        kind = Kind(
+            title="notebook",
             tier="interactive",
             nodes=1,
             instrumented=bool(rng.random() < 0.4),
@@ -161,62 +169,38 @@ class Workload:
             step_us=step_us,
             cancel_us=int(rng.uniform(0.2, 1.5) * steps * step_us) if rng.random() < 0.4 else 0,
         )
+        return self._plan(kind)
 
-    def _plan(
-        self,
-        title: str,
-        tier: str,
-        nodes: int,
-        instrumented: bool,
-        steps: int,
-        step_us: int,
-        is_uneven: bool = False,
-        every: int = 0,
-        suspend_step: int = 0,
-        vanish_step: int = 0,
-        error_step: int = 0,
-        rollback_step: int = 0,
-        cancel_us: int = 0,
-    ) -> JobPlan:
+    def _plan(self, kind: Kind) -> JobPlan:
+        """A job of its kind, with all that is drawn alike for every kind, always in this order."""
         rng = self._rng
         self._count += 1
-        is_training = every > 0
+        every = kind.checkpoint_every_steps
         tenant = str(rng.choice(list(TENANT_SHARES), p=list(TENANT_SHARES.values())))
         held = rng.random() < 0.06
-        evaluates = is_training and instrumented and rng.random() < 0.6
+        evaluates = every > 0 and kind.instrumented and rng.random() < 0.6
+        expected_us = int(kind.steps * kind.step_us * 1.2)
         return JobPlan(
-            name=f"{title}-{self._count:05d}",
-            title=title,
-            tier=tier,
+            **vars(kind),
+            name=f"{kind.title}-{self._count:05d}",
             tenant=tenant,
             user=f"{tenant}-{int(rng.integers(1, 8))}",
-            pool=TRAINING if is_training else DEVELOPMENT,
-            nodes=nodes,
-            instrumented=instrumented,
-            tells_process=bool(instrumented or rng.random() < 0.8),
-            steps=steps,
-            step_us=step_us,
-            expected_step_us=step_us if rng.random() < 0.4 else None,
-            expected_duration_us=int(steps * step_us * 1.2) if rng.random() < 0.9 else None,
-            is_uneven=is_uneven,
+            pool=TRAINING if every else DEVELOPMENT,
+            tells_process=bool(kind.instrumented or rng.random() < 0.8),
+            expected_step_us=kind.step_us if rng.random() < 0.4 else None,
+            expected_duration_us=expected_us if rng.random() < 0.9 else None,
             stamps_in_ms=bool(rng.random() < 0.3),
-            checkpoint_every_steps=every,
             names_interval=bool(rng.random() < 0.7),
             save_us=int(rng.uniform(20, 120) * US_PER_S),
             saves_block=bool(rng.random() < 0.5),
-            checkpoint_bytes=nodes * int(rng.integers(2, 40)) * 2**30,
+            checkpoint_bytes=kind.nodes * int(rng.integers(2, 40)) * 2**30,
             evaluate_every_steps=every * int(rng.integers(2, 6)) if evaluates else 0,
             evaluation_us=int(rng.uniform(2, 15) * MINUTE_US),
-            suspend_step=suspend_step,
             suspend_us=int(rng.uniform(0.5, 9) * HOUR_US),
             parks=bool(rng.random() < 0.5),
-            vanish_step=vanish_step,
-            error_step=error_step,
             error_is_final=bool(rng.random() < 0.4),
-            rollback_step=rollback_step,
             hold_reason=str(rng.choice(["user_hold", "dependency"])) if held else None,
             hold_us=int(rng.uniform(5, 180) * MINUTE_US) if held else 0,
-            cancel_us=cancel_us,
         )
 
 
