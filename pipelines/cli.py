@@ -19,7 +19,16 @@ from answers.mart import open_mart
 from metrics.errors import HeadwayError, UsageError
 from metrics.policy import load_policy
 from pipelines import show
-from pipelines.commands import capacity, collecting, decisions, planning, proving, tables, waiting
+from pipelines.commands import (
+    capacity,
+    collecting,
+    decisions,
+    planning,
+    proving,
+    simulating,
+    tables,
+    waiting,
+)
 from pipelines.commands.options import (
     FormatOption,
     HomeOption,
@@ -366,59 +375,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-@app.command()
-def simulate(
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="Training jobs that want to run at any time. One that ends is followed by another;"
-            " sweeps, evaluations and interactive sessions come on top.",
-        ),
-    ] = 8,
-    days: Annotated[int, typer.Option(min=1, max=366, help="Days of simulated time.")] = 3,
-    step_seconds: Annotated[
-        float, typer.Option(min=0.5, max=3600, help="Typical length of a training step.")
-    ] = 60.0,
-    until: Annotated[
-        str, typer.Option(help="When the simulated time ends (RFC 3339 with an offset).")
-    ] = "2026-11-29T00:00:00Z",
-    bad_week: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="The week, from 1, in which nodes and storage fail often:"
-            " enough to spend an error budget. Default: none.",
-        ),
-    ] = None,
-    disorder: Annotated[
-        str,
-        typer.Option(
-            help="What happens to records on their way. none: nothing. delivery: late, twice,"
-            " shuffled, torn copies; no number changes. skew: also, clocks that are off."
-            " loss: also, records that never arrive."
-        ),
-    ] = "none",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="New directory to write to: events/ and truth/."
-            " Default: simulated/ in the site's directory.",
-        ),
-    ] = None,
-    home: HomeOption = None,
-) -> None:
-    """Make up a shared cluster: its events to ingest, and the truth to compare with."""
-    from pipelines.simulation.command import SimulationOptions, run_simulation
-
-    run_simulation(
-        SimulationOptions(
-            seed, jobs, days, step_seconds, moment_us(until, "--until"), bad_week, disorder
-        ),
-        out or Home.at(home).root / "simulated",
-    )
+simulating.add_to(app)
 
 
 if __name__ == "__main__":
