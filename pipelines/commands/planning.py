@@ -125,7 +125,6 @@ def plan_checkpoint(
     how: TableOrJsonOption = Format.TABLE,
 ) -> None:
     """How often to save: the interval that loses least, what it costs, when to revisit it."""
-    site = Home.at(home)
     given = Given(
         save_s=save_seconds,
         mtbf_s=_times(mtbf_hours, HOUR_S),
@@ -143,8 +142,11 @@ def plan_checkpoint(
         gpus=gpus,
         useful_h=useful_hours,
     )
-    found = answer(Plan.of(given, _measured(site, job, gpus), site.policy()))
-    _print(found, how, plan_tables.print_plan)
+    _print(answer(_planned(Home.at(home), job, given)), how, plan_tables.print_plan)
+
+
+def _planned(site: Home, job: str | None, given: Given) -> Plan:
+    return Plan.of(given, _measured(site, job, given.gpus), site.policy())
 
 
 def plan_retention(

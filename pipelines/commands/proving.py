@@ -25,6 +25,45 @@ from pipelines.checkpoints.verdicts import Damage
 from pipelines.commands.options import FormatOption, HomeOption
 from pipelines.show import Format
 
+CheckpointArgument = Annotated[
+    str, typer.Argument(metavar="PATH", help="A checkpoint: its directory, or its only file.")
+]
+StepOption = Annotated[
+    int | None, typer.Option("--step", min=0, help="The last step that it contains.")
+]
+SavedByOption = Annotated[str | None, typer.Option("--job", help="The job that saved it.")]
+CodeOption = Annotated[str | None, typer.Option("--code-version", help="The code that saved it.")]
+DataOption = Annotated[
+    str | None, typer.Option("--data-version", help="The data that it was trained on.")
+]
+RanksOption = Annotated[
+    int | None, typer.Option("--ranks", min=1, help="How many ranks have RNG states in it.")
+]
+HoldsOption = Annotated[
+    list[str] | None,
+    typer.Option("--holds", help="State that is in it under a name of your own; repeatable."),
+]
+
+TargetArgument = Annotated[
+    str, typer.Argument(metavar="JOB|PATH", help="A job's id, or a checkpoint's path.")
+]
+CompleteStepOption = Annotated[
+    int | None,
+    typer.Option("--step", min=0, help="Of a path: the step that was marked complete."),
+]
+PaceOption = Annotated[
+    int | None,
+    typer.Option("--bytes-per-s", min=0, help="How fast it may read; 0: as fast as it goes."),
+]
+MostBytesOption = Annotated[
+    int | None,
+    typer.Option("--most-bytes", min=0, help="Refuse a test that may read more; 0: no limit."),
+]
+CountOption = Annotated[
+    bool,
+    typer.Option("--refresh/--no-refresh", help="Of a job: count the verdicts right away."),
+]
+
 
 def add_to(app: typer.Typer) -> None:
     """Give the command line these commands."""
@@ -33,26 +72,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def manifest(
-    checkpoint: Annotated[
-        str, typer.Argument(metavar="PATH", help="A checkpoint: its directory, or its only file.")
-    ],
-    step: Annotated[
-        int | None, typer.Option("--step", min=0, help="The last step that it contains.")
-    ] = None,
-    job: Annotated[str | None, typer.Option("--job", help="The job that saved it.")] = None,
-    code_version: Annotated[
-        str | None, typer.Option("--code-version", help="The code that saved it.")
-    ] = None,
-    data_version: Annotated[
-        str | None, typer.Option("--data-version", help="The data that it was trained on.")
-    ] = None,
-    ranks: Annotated[
-        int | None, typer.Option("--ranks", min=1, help="How many ranks have RNG states in it.")
-    ] = None,
-    holds: Annotated[
-        list[str] | None,
-        typer.Option("--holds", help="State that is in it under a name of your own; repeatable."),
-    ] = None,
+    checkpoint: CheckpointArgument,
+    step: StepOption = None,
+    job: SavedByOption = None,
+    code_version: CodeOption = None,
+    data_version: DataOption = None,
+    ranks: RanksOption = None,
+    holds: HoldsOption = None,
 ) -> None:
     """Write a checkpoint's manifest, last of all: each file's size and SHA-256, synced to disk."""
     path = Path(_named(checkpoint))
@@ -97,25 +123,11 @@ def _size(path: Path) -> int | None:
 
 
 def restore_test(
-    target: Annotated[
-        str, typer.Argument(metavar="JOB|PATH", help="A job's id, or a checkpoint's path.")
-    ],
-    step: Annotated[
-        int | None,
-        typer.Option("--step", min=0, help="Of a path: the step that was marked complete."),
-    ] = None,
-    bytes_per_s: Annotated[
-        int | None,
-        typer.Option("--bytes-per-s", min=0, help="How fast it may read; 0: as fast as it goes."),
-    ] = None,
-    most_bytes: Annotated[
-        int | None,
-        typer.Option("--most-bytes", min=0, help="Refuse a test that may read more; 0: no limit."),
-    ] = None,
-    refresh: Annotated[
-        bool,
-        typer.Option("--refresh/--no-refresh", help="Of a job: count the verdicts right away."),
-    ] = True,
+    target: TargetArgument,
+    step: CompleteStepOption = None,
+    bytes_per_s: PaceOption = None,
+    most_bytes: MostBytesOption = None,
+    refresh: CountOption = True,
     home: HomeOption = None,
     how: FormatOption = Format.TABLE,
 ) -> None:
