@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 import altair as alt
 
+from app import format
 from app.palette import Theme
+from metrics.conventions import US_PER_S
 
 NARROW = 560
 """A chart narrower than this, in pixels, has its labels above its bars."""
@@ -211,6 +213,26 @@ def utc_x(field_: str = "at", **scale: Any) -> alt.X:
             title=None,
         ),
         scale=alt.Scale(type="utc", nice=False, **scale),
+    )
+
+
+def log_x(field_: str, ticks_s: Sequence[int], title: str | None, **axis: Any) -> alt.X:
+    """A length in s from the parameter `low` to `high`, with those of `ticks_s` in `ticks` said."""
+    said = " : ".join(f"datum.value == {s} ? '{format.duration(s * US_PER_S)}'" for s in ticks_s)
+    return alt.X(
+        field_,
+        type="quantitative",
+        title=title,
+        scale=alt.Scale(
+            type="log", domain=[alt.ExprRef("low"), alt.ExprRef("high")], nice=False, clamp=True
+        ),
+        axis=alt.Axis(
+            values=alt.ExprRef("ticks"),
+            labelExpr=f"{said} : ''",
+            labelOverlap=True,
+            labelSeparation=8,
+            **axis,
+        ),
     )
 
 

@@ -184,23 +184,7 @@ def template(name: str) -> base.Spec:
 
 
 def _x() -> alt.X:
-    parts = " : ".join(
-        f"datum.value == {s} ? '{format.duration(s * US_PER_S)}'" for s in LOG_TICKS_S
-    )
-    return alt.X(
-        "s",
-        type="quantitative",
-        title=None,
-        scale=alt.Scale(
-            type="log", domain=[alt.ExprRef("low"), alt.ExprRef("high")], nice=False, clamp=True
-        ),
-        axis=alt.Axis(
-            values=alt.ExprRef("ticks"),
-            labelExpr=f"{parts} : ''",
-            labelOverlap=True,
-            labelSeparation=8,
-        ),
-    )
+    return base.log_x("s", LOG_TICKS_S, title=None)
 
 
 def _y(field: str = "share") -> alt.Y:

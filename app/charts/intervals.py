@@ -161,22 +161,7 @@ def template(name: str) -> base.Spec:
 
 
 def _x(field: str = "s") -> alt.X:
-    parts = " : ".join(f"datum.value == {s} ? '{format.duration(_us(s))}'" for s in TICKS_S)
-    return alt.X(
-        field,
-        type="quantitative",
-        title="checkpoint interval",
-        scale=alt.Scale(
-            type="log", domain=[alt.ExprRef("low"), alt.ExprRef("high")], nice=False, clamp=True
-        ),
-        axis=alt.Axis(
-            values=alt.ExprRef("ticks"),
-            labelExpr=f"{parts} : ''",
-            labelOverlap=True,
-            labelSeparation=8,
-            grid=False,
-        ),
-    )
+    return base.log_x(field, TICKS_S, title="checkpoint interval", grid=False)
 
 
 def _y(field: str) -> alt.Y:
