@@ -15,7 +15,7 @@ import duckdb
 import sql
 from metrics.policy import Policy, load_policy
 from pipelines.derive import Refreshed, refresh
-from pipelines.ingest import Summary, choose_source, ingest_file
+from pipelines.ingest import Ingested, Summary, choose_source, ingest, ingest_file
 from pipelines.publish import put_check_rules, write_tables
 from pipelines.sources import Settings
 from pipelines.warehouse import prepare
@@ -85,6 +85,11 @@ def deliver(
 def ingest_one(con: duckdb.DuckDBPyConnection, path: Path, source: str = "canonical") -> Summary:
     """Ingest one file under the default policy."""
     return ingest_file(con, path, choose_source(source, path), Settings(POLICY))
+
+
+def take(con: duckdb.DuckDBPyConnection, *paths: Path, source: str = "auto") -> Ingested:
+    """Ingest files and folders under the default policy, as a run does."""
+    return ingest(con, list(paths), source, Settings(POLICY))
 
 
 def quarantine(con: duckdb.DuckDBPyConnection) -> list[tuple[int | None, str, str]]:

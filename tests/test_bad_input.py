@@ -15,13 +15,12 @@ from typing import Any
 import duckdb
 import harness
 import pytest
+from harness import take
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metrics.errors import UsageError
 from pipelines.derive import refresh
-from pipelines.ingest import Ingested, ingest
-from pipelines.sources import Settings
 
 ROOT = Path(__file__).parents[1]
 GIGABYTE = 1 << 30
@@ -86,11 +85,6 @@ def folder(tmp_path: Path) -> Path:
     made = tmp_path / "delivery"
     made.mkdir()
     return made
-
-
-def take(con: duckdb.DuckDBPyConnection, *paths: Path, source: str = "auto") -> Ingested:
-    """Ingest the paths."""
-    return ingest(con, list(paths), source, Settings(harness.POLICY))
 
 
 def reasons(con: duckdb.DuckDBPyConnection) -> Counter[str]:

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ import pytest
 from fleet import at, lost_72_of_720
 from pages import AS_OF, ROOT
 from PIL import Image
+from services import free_port
 
 from app import format
 
@@ -42,12 +42,6 @@ FLAGS = (
     "--disable-sync",
 )
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here; .ci/run installs it")
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

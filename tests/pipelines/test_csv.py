@@ -1,7 +1,6 @@
 """Canonical CSV, as people and programs write it."""
 
 import csv
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -15,14 +14,6 @@ from pipelines.sources.canonical_csv import MAX_CELL_LINES, read_csv
 
 HEADER = "event,ts,job,reason,detail\n"
 AT = "2026-10-01T12:00:0"
-
-
-@pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """An empty warehouse."""
-    con = harness.fresh_warehouse()
-    yield con
-    con.close()
 
 
 def waits(number: int, detail: str) -> str:

@@ -123,12 +123,6 @@ def url(tmp_path_factory: pytest.TempPathFactory, exporter: AnsweringServer) -> 
         yield address
 
 
-@pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    with harness.fresh_warehouse() as con:
-        yield con
-
-
 def pulled_all(
     con: duckdb.DuckDBPyConnection, url: str, policy: Prometheus = WHOLE, until_us: int = END_US
 ) -> dict[str, Counts]:

@@ -11,9 +11,10 @@ from pathlib import Path
 import duckdb
 import harness
 import pytest
+from harness import take
 
 from metrics.errors import UnreadableInput
-from pipelines.ingest import Ingested, find_files, ingest, ingest_file
+from pipelines.ingest import find_files, ingest_file
 from pipelines.sources import Record, Reject, Settings
 from pipelines.sources.canonical import Canonical
 from pipelines.sources.slurm import Slurm
@@ -29,14 +30,6 @@ def event(job: str) -> str:
 
 
 @pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """An empty warehouse."""
-    con = harness.fresh_warehouse()
-    yield con
-    con.close()
-
-
-@pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with one good file. It is named from the working directory: a user who may read
     little gets there."""
@@ -46,11 +39,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (folder / "good.jsonl").write_text(event("good"))
     return folder
-
-
-def take(con: duckdb.DuckDBPyConnection, *paths: Path, source: str = "auto") -> Ingested:
-    """Ingest the paths."""
-    return ingest(con, list(paths), source, Settings(harness.POLICY))
 
 
 def jobs(con: duckdb.DuckDBPyConnection) -> set[str]:
