@@ -49,10 +49,12 @@ TORCH ?= torch==2.13.0
 	  --disable-pip-version-check $(TORCH)
 	@touch $@
 
-# The long form of the comparison with the plain reading of the rules, over fresh random streams,
-# and with the truth of fresh simulations.
+# The long form of the comparison with the plain reading of the rules and of the properties of random
+# streams, and of the comparison with the truth of fresh simulations.
 fuzz: .venv/.built
 	HEADWAY_STREAMS=5000 $(RUN)/pytest tests/test_against_reference.py
+	HEADWAY_EXAMPLES=200 $(RUN)/pytest tests/test_any_delivery.py tests/test_folding.py \
+	  tests/test_capacity_any_stream.py tests/answers/test_waits.py tests/answers/test_past.py
 	HEADWAY_SIMULATIONS=300 $(RUN)/pytest tests/simulation/test_truth.py \
 	  tests/simulation/test_cluster_truth.py
 

@@ -7,9 +7,11 @@ out, because the rules do not say which counts: two submissions of a job at one 
 attributes, and two allocations of one attempt at one ts with different nodes.
 """
 
+import os
 from dataclasses import dataclass, field
 from random import Random
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 MICROSECOND_US = 1
@@ -44,6 +46,14 @@ CLUSTERS = (None, None, None, "east", "west")
 PHASES = ("evaluation", "sampling")
 
 Stream = tuple[list[dict], list[dict]]
+
+EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES", "12"))
+"""How many streams each property of the product is tried with; `make fuzz` tries many more."""
+
+tried = settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+"""For properties of which each example is a warehouse or several, and takes seconds."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,5 @@
-"""Order, batches, repetition and interruption of delivery change no number.
+"""Order, batches, repetition and interruption of delivery change no number."""
 
-HEADWAY_EXAMPLES sets how many random deliveries each property tries.
-"""
-
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,13 +7,8 @@ from typing import Any
 import duckdb
 import harness
 import streams
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-
-EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES", "25"))
-slow = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-)
 
 Records = list[tuple[str, dict[str, Any]]]
 
@@ -41,18 +32,7 @@ def quiet_answers(records: Records, as_of_us: int | None = None) -> dict[str, An
         return harness.answers(con)
 
 
-@slow
-@given(st.integers(0, 10**9))
-def test_any_stream_balances_to_the_microsecond(seed: int) -> None:
-    with tempfile.TemporaryDirectory() as folder, harness.fresh_warehouse() as con:
-        deliver(con, Path(folder), tagged(streams.random_stream(seed)))
-        harness.rederive(con)
-        ledger = harness.ledger(con)
-        walls = con.execute("select job, wall_us from goodput join jobs using (job_id)").fetchall()
-    assert {job: sum(ledger.get(job, {}).values()) for job, _ in walls} == dict(walls)
-
-
-@slow
+@streams.tried
 @given(st.integers(0, 10**9), st.randoms(use_true_random=False), st.integers(1, 6))
 def test_shuffled_records_in_any_batches_with_refreshes_between_give_the_same(
     seed: int, random: Any, batches: int
@@ -70,7 +50,7 @@ def test_shuffled_records_in_any_batches_with_refreshes_between_give_the_same(
         assert harness.answers(con) == expected
 
 
-@slow
+@streams.tried
 @given(st.integers(0, 10**9), st.randoms(use_true_random=False))
 def test_late_records_and_a_wandering_as_of_leave_no_trace(seed: int, random: Any) -> None:
     lifecycle, steps = streams.random_stream(seed)
@@ -89,7 +69,7 @@ def test_late_records_and_a_wandering_as_of_leave_no_trace(seed: int, random: An
         assert harness.answers(con) == expected
 
 
-@slow
+@streams.tried
 @given(st.integers(0, 10**9))
 def test_a_later_delivery_never_changes_what_an_earlier_as_of_answers(seed: int) -> None:
     lifecycle, steps = streams.random_stream(seed)

@@ -1,8 +1,7 @@
 """The capacity ledger over random node states and jobs: a partition, whatever comes in what order.
 
 Compared with a plain reading (capacity_reference.py) that walks through time. HEADWAY_STREAMS sets
-how many streams are compared (a sixteenth of it), HEADWAY_EXAMPLES how many each property tries (a
-quarter of it where each takes seconds).
+how many streams are compared: a sixteenth of it.
 """
 
 import os
@@ -16,16 +15,12 @@ import capacity_streams
 import harness
 import pytest
 import streams
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-STREAMS = int(os.environ.get("HEADWAY_STREAMS", "320")) // 16
-EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES", "25"))
+STREAMS = int(os.environ.get("HEADWAY_STREAMS", "240")) // 16
 BATCH = 4
-slow = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-)
-slower = settings(slow, max_examples=EXAMPLES // 4)
+slower = settings(streams.tried, max_examples=-(-streams.EXAMPLES // 3))
 
 
 def derived(seed: int, as_of_us: int | None = None) -> list[tuple[Any, ...]]:
@@ -64,7 +59,7 @@ def test_the_streams_that_are_compared_hold_all_that_goes_wrong_with_node_states
     }
 
 
-@slow
+@streams.tried
 @given(st.integers(0, 10**9), st.booleans())
 def test_every_installed_gpu_microsecond_of_every_hour_is_in_one_row(
     seed: int, with_jobs: bool

@@ -1,9 +1,5 @@
-"""Retention: steps that are dropped change no number, and nothing counts twice afterwards.
+"""Retention: steps that are dropped change no number, and nothing counts twice afterwards."""
 
-HEADWAY_EXAMPLES sets how many random deliveries the property tries.
-"""
-
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +8,7 @@ import duckdb
 import harness
 import pytest
 import streams
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sql
@@ -20,7 +16,6 @@ from metrics.errors import UsageError
 from metrics.policy import Policy, Retention
 from pipelines.derive import Refreshed, refresh
 
-EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES", "25"))
 HOUR_US = streams.HOUR_US
 DAY_US = 24 * HOUR_US
 MINUTE_US = 60 * streams.SECOND_US
@@ -71,9 +66,7 @@ ROLLED_BACK = (
 """Folded groups of which a later attempt took steps back: they stay as they were."""
 
 
-@settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-)
+@streams.tried
 @given(st.integers(0, 10**9), st.integers(0, 2), st.integers(2, 6))
 def test_folding_what_is_old_changes_no_number(seed: int, hours: int, batches: int) -> None:
     lifecycle, steps = streams.random_stream(seed)

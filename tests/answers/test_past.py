@@ -13,7 +13,6 @@ The fleet of these tests, in hours after its base:
 - lender: borrows 4 of those at 4, is called back at 7.25 within 60 s and leaves at 7.75
 """
 
-import os
 import tempfile
 from collections.abc import Iterator
 from fractions import Fraction
@@ -25,7 +24,7 @@ import harness
 import pytest
 import streams
 from fleet import HOUR_US, at
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from answers import budgets, waits
@@ -38,7 +37,6 @@ from metrics.adjustments import Adjustments, Reattribution
 from metrics.scope import Scope
 from pipelines.publish import TABLES, publish
 
-EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES", "10"))
 LAST = 14
 """The hour after all records."""
 
@@ -460,9 +458,7 @@ def settled(rows: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
     return found
 
 
-@settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-)
+@streams.tried
 @given(st.integers(0, 10**9))
 def test_at_any_hour_useful_time_and_losses_sum_to_the_wall_clock(seed: int) -> None:
     lifecycle, steps = streams.random_stream(seed)

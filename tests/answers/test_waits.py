@@ -1,6 +1,5 @@
 """Why a job waits: reasons that sum exactly, the present one in words, what may be expected."""
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import harness
 import pytest
 import streams
 from fleet import at
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from answers import waits
@@ -23,7 +22,6 @@ from metrics.errors import UsageError
 from metrics.policy import Waits
 from metrics.scope import Scope
 
-EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES", "10"))
 HOUR_US = fleet.HOUR_US
 Ask = Callable[[Facts], Any]
 FEW = harness.POLICY.model_copy(update={"waits": Waits(comparable_jobs=3)})
@@ -130,9 +128,7 @@ def test_an_unknown_job_is_told_with_the_closest() -> None:
         waits.why(facts, "bog")
 
 
-@settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-)
+@streams.tried
 @given(st.integers(0, 10**9))
 def test_the_reasons_of_any_stream_sum_exactly_to_its_waits(seed: int) -> None:
     lifecycle, steps = streams.random_stream(seed)
