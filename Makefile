@@ -38,7 +38,7 @@ lint: .venv/.built
 	$(RUN)/mypy
 
 pytest: .venv/.built .venv/.torch
-	$(RUN)/pytest -n auto --dist loadfile
+	$(RUN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # torch writes checkpoints that tests then damage. Its CPU build does: pip takes it where it is
 # configured to, and uv does not, so uv fetches a pip (the machine's Python may have none). Elsewhere
