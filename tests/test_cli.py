@@ -1,7 +1,7 @@
 """The command line as somebody meets it who has only just installed it.
 
-Most commands run in this process, since importing the product takes longer than answering; those
-whose streams, exit code or terminal are what a test is about run in one of their own.
+Most commands run in this process; those whose streams, exit code or terminal are what a test is
+about run in one of their own.
 """
 
 import csv
@@ -13,17 +13,17 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import Done, headway, process
 from demonstration import Demonstration
 from typer.main import get_group
 
-from pipelines.cli import app, main
+from pipelines.cli import app
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "pipelines" / "demo" / "slurm-training"
@@ -147,54 +147,6 @@ QUESTIONS = (
     ("quality",),
     ("contracts",),
 )
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a command printed."""
-
-    stdout: bytes
-    stderr: bytes
-
-
-def process(
-    home: Path, *args: str, code: int = 0, stdout: int | IO[bytes] = -1, **env: str
-) -> Done:
-    """Run a command in a process of its own, below the folder that its home is in."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", *args],
-        cwd=home.parent,
-        env=os.environ | {"HEADWAY_HOME": str(home), "PYTHONPATH": str(ROOT)} | env,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        check=False,
-    )
-    assert b"Traceback" not in done.stderr, done.stderr.decode()
-    assert done.returncode == code, done.stderr.decode()
-    return Done(done.stdout or b"", done.stderr)
-
-
-def headway(home: Path, *args: str, code: int = 0, **env: str) -> Done:
-    """Run a command in this process, below the folder that its home is in."""
-    printed, told = io.BytesIO(), io.BytesIO()
-    out, err = io.TextIOWrapper(printed), io.TextIOWrapper(told)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"HEADWAY_HOME": str(home), **env}.items():
-            patch.setenv(name, value)
-        patch.chdir(home.parent)
-        patch.setattr(sys, "argv", ["headway", *args])
-        patch.setattr(sys, "stdout", out)
-        patch.setattr(sys, "stderr", err)
-        try:
-            main()
-            ended = 0
-        except SystemExit as e:
-            ended = int(e.code or 0)
-        out.flush()
-        err.flush()
-    done = Done(printed.getvalue(), told.getvalue())
-    assert ended == code, done.stderr.decode()
-    return done
 
 
 def ask(home: Path, *args: str) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import ran
 from fleet import HOUR_US, Fleet, at, facts, lost_72_of_720, stamp
 from harness import POLICY
 
@@ -46,15 +47,10 @@ def ask(
 
 
 def headway(home: Home, *args: str) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", *args],
-        cwd=ROOT,
-        env=os.environ | {"HEADWAY_HOME": str(home.root), "COLUMNS": "140"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    """A command, whatever its exit code."""
+    done = ran(home.root, *args, COLUMNS="140")
+    out, err = done.stdout.decode(), done.stderr.decode()
+    return subprocess.CompletedProcess(args, done.returncode, out, err)
 
 
 @pytest.fixture(scope="module")

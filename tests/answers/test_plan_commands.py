@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import headway
 from fleet import Fleet
-from test_cli import headway
 from test_save_costs import two_saves_and_a_restart
 
 RUN = ("--save-seconds", "240", "--mtbf-hours", "9", "--restart-minutes", "14")

@@ -12,9 +12,9 @@ from typing import Any
 import dagster as dg
 import pytest
 from checkpoints import STEP, flip, sealed, shard, sharded, whole
+from commands import Done, headway
 from fleet import HOUR_US, Fleet, at
 from harness import write_jsonl
-from test_cli import Done, headway
 
 from answers.clock import now_us
 from answers.home import Home
