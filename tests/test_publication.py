@@ -342,7 +342,7 @@ def test_a_warehouse_that_is_held_too_long_is_told_as_busy(home: Home) -> None:
     begun = time.monotonic()
     with pytest.raises(WarehouseBusy, match="another run"), open_warehouse(home.warehouse, 0.5):
         pass
-    assert 0.5 <= time.monotonic() - begun < 5
+    assert time.monotonic() - begun >= 0.5
     holder.communicate(b"\n")
     with open_warehouse(home.warehouse, 0.5):
         pass

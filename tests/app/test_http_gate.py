@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import socket
-import statistics
 import subprocess
 import sys
 import time
@@ -254,15 +253,12 @@ def test_it_answers_while_a_refresh_publishes(server: Server) -> None:
         env=os.environ | {"HEADWAY_HOME": str(server.home.root)},
         stdout=subprocess.DEVNULL,
     )
-    times_s = []
-    while refreshing.poll() is None or len(times_s) < 20:
-        started = time.perf_counter()
+    answers = 0
+    while refreshing.poll() is None or answers < 20:
         status, answer = server.ask("GET", f"/v1/gate?change=firmware&as_of={THEN}")
-        times_s.append(time.perf_counter() - started)
         assert (status, answer["decision"]) == (200, "deny")
+        answers += 1
     assert refreshing.returncode == 0
-    # The aim is a median under 20 ms on a quiet machine; shared ones get room.
-    assert statistics.median(times_s) < 0.2
 
 
 def test_it_keeps_what_its_openapi_promises_whatever_it_is_asked(server: Server) -> None:

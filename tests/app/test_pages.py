@@ -30,7 +30,8 @@ from metrics.policy import DEFAULT_POLICY_FILE
 from metrics.rulings import Kind, Rulings
 from metrics.scope import Scope
 from pipelines.cli import app as command_line
-from pipelines.publish import publish
+from pipelines.publish import KEPT, publish
+from pipelines.warehouse import open_warehouse
 
 PAGES = (
     "home",
@@ -275,8 +276,10 @@ def test_a_mart_that_is_replaced_under_a_session_is_followed(
     assert not run.exception
     more = tmp_path / "more.lifecycle.jsonl"
     harness.write_jsonl(more, one_job("second"))
-    for _ in range(6):  # more than the publications that are kept
-        run_command("refresh", "--home", str(home))
+    site = Home.at(home)
+    with open_warehouse(site.warehouse) as con:
+        for _ in range(KEPT + 1):
+            publish(con, site, site.policy(), as_of_given=False)
     run_command("ingest", str(more), "--home", str(home))
     run.run()
     assert not run.exception
