@@ -10,6 +10,10 @@ create or replace temp macro begins_us(own_begin_us, before_us) as
 create or replace temp macro is_clipped(own_begin_us, before_us) as
   coalesce(own_begin_us < before_us - 1000, false);
 
+-- The cluster of records that name none. sql/facts/scoped_jobs.sql has the same rule: readers of a
+-- mart have no macros.
+create or replace temp macro cluster_named(cluster) as coalesce(cluster, 'default');
+
 -- See pipelines/records.py for the same rule.
 create or replace temp macro is_storable_text(given) as
   given <> '' and length(given) <= 4096 and not contains(given, chr(0));

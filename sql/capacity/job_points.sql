@@ -58,7 +58,7 @@ named as (
   select c.job_id, c.start_us,
     case when c.phase = 'waiting' and c.is_held_back then 'none' else coalesce(c.phase, 'none') end
       as kind,
-    coalesce(w.cluster, 'default') as cluster, coalesce(w.tenant, 'unknown') as tenant,
+    cluster_named(w.cluster) as cluster, coalesce(w.tenant, 'unknown') as tenant,
     w.gpus as job_gpus, c.allocation
   from carried c join walls w using (job_id)
 ),

@@ -8,7 +8,7 @@ with recent as (
     and ts_us >= (select min(from_us) from work_nodes)
 ),
 told as (
-  select coalesce(cluster, 'default') as cluster, unnest(node_names(node)) as node,
+  select cluster_named(cluster) as cluster, unnest(node_names(node)) as node,
     ts_us as start_us, state, gpus,
     list_position(['idle', 'warm_pool', 'spare_for_restart', 'gang_reserved', 'backfill', 'allocated',
       'power_capped', 'draining', 'maintenance', 'down'], state) as severity

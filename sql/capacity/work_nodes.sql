@@ -6,7 +6,7 @@ with last as (
 ),
 fresh as (
   select cluster, node, min(ts_us) as ts_us from (
-    select coalesce(e.cluster, 'default') as cluster, unnest(node_names(e.node)) as node, e.ts_us
+    select cluster_named(e.cluster) as cluster, unnest(node_names(e.node)) as node, e.ts_us
     from events e, last, clock
     where e.event = 'node_state' and (
       e.event_id >= last.next_event_id or e.ts_us > least(last.as_of_us, clock.as_of_us)

@@ -7,7 +7,7 @@ told as (
   where e.event in ('maintenance_planned', 'maintenance_started', 'maintenance_ended')
     and e.ts_us <= seen.as_of_us
 )
-select id, coalesce(cluster, 'default') as cluster,
+select id, cluster_named(cluster) as cluster,
   coalesce(arg_max(starts_us, ts_us) filter (event = 'maintenance_planned'),
     min(ts_us) filter (event = 'maintenance_started')) as starts_us,
   coalesce(max(ts_us) filter (event = 'maintenance_ended'),
@@ -18,5 +18,5 @@ select id, coalesce(cluster, 'default') as cluster,
   bool_or(event = 'maintenance_planned') as is_planned,
   arg_max(jobs, ts_us) as jobs, arg_max(nodes, ts_us) as nodes, arg_max(detail, ts_us) as detail
 from told
-group by id, coalesce(cluster, 'default')
+group by id, cluster_named(cluster)
 order by starts_us, id
