@@ -26,7 +26,7 @@ from metrics.policy import Policy
 from metrics.rulings import SAID_ONCE, Kind, Ruling, Rulings
 from metrics.scope import Scope
 from pipelines import show
-from pipelines.commands import tables
+from pipelines.commands import decision_tables
 from pipelines.commands.options import (
     AsOfOption,
     FormatOption,
@@ -94,7 +94,7 @@ def preview(
     if how is Format.JSON:
         show.print_json(answer)
     elif how is Format.TABLE:
-        tables.print_preview(answer)
+        decision_tables.print_preview(answer)
     else:
         raise UsageError(f"--format {how.value}: a preview is printed as table or json")
 
@@ -143,7 +143,7 @@ def budget(
     with _facts(Home.at(home)) as (facts, _):
         found = budgets.reports(facts, asked, _moment(as_of), slo)
         if how is Format.TABLE:
-            tables.print_budgets(asked, found)
+            decision_tables.print_budgets(asked, found)
             return
         rows = [report.as_json() for report in found]
         if detail:
@@ -203,7 +203,7 @@ def gate_(
 def _print_answer(answer: dict[str, Any], how: Format) -> None:
     """Print a decision. Who reads no further (`| head -1`) still reads the exit code."""
     try:
-        show.print_json(answer) if how is Format.JSON else tables.print_gate(answer)
+        show.print_json(answer) if how is Format.JSON else decision_tables.print_gate(answer)
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # the latter is how rich says it
         # What is still to be written would be tried again at the end.
@@ -250,7 +250,7 @@ def history(
     if how is Format.JSON:
         show.print_json(answer)
     elif how is Format.TABLE:
-        tables.print_history(answer)
+        decision_tables.print_history(answer)
     else:
         rows = [{"known": "then"} | row for row in answer["recorded"]]
         rows += [{"known": "now"} | row for row in answer["now"]]
@@ -442,7 +442,7 @@ def _print_journal(site: Home, how: Format) -> None:
         for entry in rulings.entries
     ]
     if how is Format.TABLE:
-        tables.print_journal(rows)
+        decision_tables.print_journal(rows)
     else:
         show.print_data(rows, _JOURNAL[:-1] if how is not Format.JSON else _JOURNAL, how)
 

@@ -19,7 +19,7 @@ from metrics.policy import DEFAULT_POLICY_FILE, Policy
 from metrics.rulings import Rulings
 from metrics.scope import Scope
 from pipelines import show
-from pipelines.commands import tables
+from pipelines.commands import decision_tables, tables
 from pipelines.demo import shared_cluster, three_weeks
 from pipelines.progress import Progress
 from pipelines.run import Ingestion, run
@@ -82,8 +82,10 @@ def _print_decision(home: Home, mart: Mart) -> None:
     rulings = Rulings(Journal(home).entries(), home.policy())
     facts = Facts(mart, rulings.policy, rulings.adjustments(now_us()))
     fleet, as_of_us = Scope(), facts.data_through_us or now_us()
-    tables.print_budgets(fleet, budgets.reports(facts, fleet, as_of_us))
-    tables.print_gate(gate.decide(facts, rulings, gate.Question("firmware", fleet, as_of_us)))
+    decision_tables.print_budgets(fleet, budgets.reports(facts, fleet, as_of_us))
+    decision_tables.print_gate(
+        gate.decide(facts, rulings, gate.Question("firmware", fleet, as_of_us))
+    )
 
 
 def _write(folder: Path, lifecycle: list[Any], steps: list[Any]) -> None:
