@@ -540,9 +540,8 @@ def test_a_role_that_may_not_decide_is_told_so(
     assert Journal(Home.at(home)).entries() == []
 
 
-def test_checkpoints_tell_the_proof_of_each_run_and_what_the_storage_cost(
-    open_page: Opener, tmp_path: Path
-) -> None:
+def one_run_lost_and_one_proven() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Two runs that save; the storage loses the newest of one, the other passes a restore test."""
     hour, day_s = 3_600_000_000, 86_400
     at = harness.RECENT_US
     records: list[dict[str, Any]] = []
@@ -571,7 +570,13 @@ def test_checkpoints_tell_the_proof_of_each_run_and_what_the_storage_cost(
     # It goes on after step 4: six hours of work again, five were promised.
     again = {"job": "lost", "attempt": 1, "duration_us": hour}
     steps += [again | {"step": n, "ts_us": at + (n + 7) * hour} for n in range(5, 9)]
-    run = open_page("checkpoints", home=ingest(tmp_path, records, steps))
+    return records, steps
+
+
+def test_checkpoints_tell_the_proof_of_each_run_and_what_the_storage_cost(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    run = open_page("checkpoints", home=ingest(tmp_path, *one_run_lost_and_one_proven()))
     assert not run.exception
     assert "1 of 2 runs proven by a restore" in said(run)
     assert "in less than **95.0 %** of cases" in said(run)  # one pass: 1 − 0.05

@@ -202,46 +202,34 @@ def _events_before(
         at = {**ids, "step": step - 1}
         yield {"event": "checkpoint_started", **at, "blocking": True, "ts_us": from_us}
         yield {"event": "checkpoint_completed", **at, "ts_us": until_us}
-        return
-    if before == "evaluation":
+    elif before == "evaluation":
         phase = {**ids, "name": "evaluation"}
         yield {"event": "phase_started", **phase, "ts_us": from_us}
         yield {"event": "phase_ended", **phase, "ts_us": until_us}
-        return
-    if before == "start":
-        submitted_us = from_us - 600_000_000
-        yield {
-            "event": "job_submitted",
-            "job": job,
-            "tier": "production",
-            "gpus": 512,
-            "ts_us": submitted_us,
-        }
-        yield {
-            "event": "job_pending",
-            "job": job,
-            "reason": "quota",
-            "ts_us": submitted_us,
-        }
-        yield {"event": "resources_allocated", **ids, "gpus": 512, "ts_us": from_us}
-        yield {"event": "process_started", **ids, "ts_us": from_us + 40_000_000}
-        return
+    elif before == "start":
+        yield from _start(job, attempt, from_us)
+    else:
+        yield from _restart(job, attempt, step, from_us)
+
+
+def _start(job: str, attempt: int, from_us: int) -> Iterator[dict[str, Any]]:
+    waits = {"job": job, "ts_us": from_us - 600_000_000}
+    ids = {"job": job, "attempt": attempt}
+    yield {"event": "job_submitted", "tier": "production", "gpus": 512, **waits}
+    yield {"event": "job_pending", "reason": "quota", **waits}
+    yield {"event": "resources_allocated", **ids, "gpus": 512, "ts_us": from_us}
+    yield {"event": "process_started", **ids, "ts_us": from_us + 40_000_000}
+
+
+def _restart(job: str, attempt: int, step: int, from_us: int) -> Iterator[dict[str, Any]]:
     cause = ("hardware", "preemption", "job_error", "network")[(attempt + len(job)) % 4]
     broken = {"job": job, "attempt": attempt - 1, "cause": cause}
+    ids = {"job": job, "attempt": attempt}
     yield {"event": "interruption", **broken, "ts_us": from_us + 20_000_000}
-    yield {
-        "event": "resources_allocated",
-        **ids,
-        "gpus": 512,
-        "ts_us": from_us + 100_000_000,
-    }
+    yield {"event": "resources_allocated", **ids, "gpus": 512, "ts_us": from_us + 100_000_000}
     yield {"event": "process_started", **ids, "ts_us": from_us + 140_000_000}
-    yield {
-        "event": "checkpoint_loaded",
-        **ids,
-        "step": step - 1,
-        "ts_us": from_us + 200_000_000,
-    }
+    loaded_us = from_us + 200_000_000
+    yield {"event": "checkpoint_loaded", **ids, "step": step - 1, "ts_us": loaded_us}
 
 
 def _library_marks(event: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
