@@ -1,4 +1,4 @@
-"""What the app's pages list besides budgets: restarts, waits, a job's losses, holes in records.
+"""What is listed beside budgets: restarts, waits, a job's losses, holes in records.
 
 Apart from `answers.facts` because no budget and no decision depends on it.
 """

@@ -160,10 +160,8 @@ def refresh(
     answer = {name: getattr(report.refreshed, name) for name in _REFRESHED}
     if how is Format.TABLE:
         tables.print_refreshed(report.refreshed, as_of_given=as_of_us is not None)
-    elif how is Format.JSON:
-        show.print_json(answer)
     else:
-        show.print_rows([answer], _REFRESHED, how)
+        show.print_data([answer], _REFRESHED, how, answer)
 
 
 _REFRESHED = ("as_of_us", "jobs", "groups", "hours", "folded_steps")
@@ -181,12 +179,10 @@ def job(
         if how is Format.TABLE:
             tables.print_job(answer)
             tables.print_as_of(mart.meta())
-        elif how is Format.JSON:
-            show.print_json(answer)
         else:
             facts = {name: value for name, value in answer.items() if name != "loss"}
             rows = [facts | row for row in answer["loss"] or [{}]]
-            show.print_rows(rows, (*facts, *_LOSS), how)
+            show.print_data(rows, (*facts, *_LOSS), how, answer)
 
 
 _LOSS = ("category", "component", "cause", "us")
@@ -257,10 +253,9 @@ def queue(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
         if how is Format.TABLE:
             tables.print_queue(answer)
             tables.print_as_of(mart.meta())
-        elif how is Format.JSON:
-            show.print_json(answer)
         else:
-            show.print_rows([{"tier": tier} | found for tier, found in answer.items()], _QUEUE, how)
+            rows = [{"tier": tier} | found for tier, found in answer.items()]
+            show.print_data(rows, _QUEUE, how, answer)
 
 
 _FINDINGS = ("finding", "job", "attempt", "count", "detail")
@@ -274,10 +269,8 @@ def quality(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
         if how is Format.TABLE:
             tables.print_quality(answer)
             tables.print_as_of(mart.meta())
-        elif how is Format.JSON:
-            show.print_json(answer)
         else:
-            show.print_rows(answer["findings"], _FINDINGS, how)
+            show.print_data(answer["findings"], _FINDINGS, how, answer)
 
 
 @app.command()

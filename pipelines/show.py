@@ -298,10 +298,12 @@ def print_json(answer: object) -> None:
     sys.stdout.write("\n")
 
 
-def print_data(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], how: Format) -> None:
-    """Print rows as data: JSON as they are, or flat as CSV or Parquet."""
+def print_data(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], how: Format, whole: object = None
+) -> None:
+    """Print rows as data: flat as CSV or Parquet; as JSON, all of the answer that they are from."""
     if how is Format.JSON:
-        print_json(rows)
+        print_json(rows if whole is None else whole)
     else:
         print_rows(rows, columns, how)
 

@@ -148,10 +148,7 @@ def budget(
         rows = [report.as_json() for report in found]
         if detail:
             rows = [row | report.detail() for row, report in zip(rows, found, strict=True)]
-        if how is Format.JSON:
-            show.print_json(rows)
-        else:
-            show.print_rows([_flat(row) for row in rows], _BUDGET, how)
+        show.print_data([_flat(row) for row in rows], _BUDGET, how, rows)
 
 
 _BUDGET = (
@@ -247,15 +244,13 @@ def history(
         asked = Scope.parse(scope)
         budgets.check_scope(facts, asked)
         answer = freezes.history(facts, Journal(site), asked, _moment(as_of))
-    if how is Format.JSON:
-        show.print_json(answer)
-    elif how is Format.TABLE:
+    if how is Format.TABLE:
         decision_tables.print_history(answer)
     else:
         rows = [{"known": "then"} | row for row in answer["recorded"]]
         rows += [{"known": "now"} | row for row in answer["now"]]
         columns = ("known", "hour", "state", "why", "decided_at", "data_through")
-        show.print_rows(rows, columns, how)
+        show.print_data(rows, columns, how, answer)
 
 
 def thaw(

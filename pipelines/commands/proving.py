@@ -142,12 +142,10 @@ def restore_test(
         answer = _test_path(rules, Path(target), step)
     else:
         answer = _test_job(site, rules, target, refresh)
-    if how is Format.JSON:
-        show.print_json(answer)
-    elif how is Format.TABLE:
+    if how is Format.TABLE:
         _print(answer)
     else:
-        show.print_rows(answer["checks"], ("step", "name", "result", "detail"), how)
+        show.print_data(answer["checks"], ("step", "name", "result", "detail"), how, answer)
     raise typer.Exit(0 if answer["result"] == "pass" else 1)
 
 

@@ -55,12 +55,11 @@ _WHY = ("job", "reason", "us")
 
 
 def _print_why(answer: dict[str, Any], how: Format) -> None:
-    if how is Format.JSON:
-        show.print_json(answer)
-    elif how is Format.TABLE:
+    if how is Format.TABLE:
         _print_story(answer)
     else:
-        show.print_rows([{"job": answer["job"]} | row for row in answer["reasons"]], _WHY, how)
+        rows = [{"job": answer["job"]} | row for row in answer["reasons"]]
+        show.print_data(rows, _WHY, how, answer)
 
 
 def _print_story(answer: dict[str, Any]) -> None:
@@ -106,11 +105,8 @@ _WAITING = ("job", "tier", "size", "gpus", "gathered_gpus", "since_us", "waited_
 
 
 def _print_all(answer: dict[str, Any], how: Format) -> None:
-    if how is Format.JSON:
-        show.print_json(answer)
-        return
     if how is not Format.TABLE:
-        show.print_rows(answer["waiting"], _WAITING, how)
+        show.print_data(answer["waiting"], _WAITING, how, answer)
         return
     known = [
         [
