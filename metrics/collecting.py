@@ -126,7 +126,9 @@ class Prometheus(Part):
 
     Points lie `step_s` apart; one request asks for `chunk_s` of them; nothing younger than
     `delay_s` is asked for, since it may not have been scraped yet. A first pull begins `first_s`
-    ago. `aliases`: labels read under another name. The first of `states` that holds is a node's.
+    ago. A series that said nothing for longer than `remember_s` has ended: a counter grows over a
+    shorter gap, and longer ones are counted so far. `aliases`: labels read under another name. The
+    first of `states` that holds is a node's.
     """
 
     url: str | None = None
@@ -136,6 +138,7 @@ class Prometheus(Part):
     chunk_s: int = Field(default=3600, gt=0, le=31 * DAY_S)
     delay_s: int = Field(default=120, ge=0, le=DAY_S)
     first_s: int = Field(default=DAY_S, gt=0, le=366 * DAY_S)
+    remember_s: int = Field(default=900, ge=0, le=DAY_S)
     timeout_s: int = Field(default=30, gt=0, le=3600)
     retries: int = Field(default=4, ge=0, le=20)
     keep_days: int = Field(default=35, ge=1, le=36_600)
@@ -157,10 +160,13 @@ class Prometheus(Part):
 
     @model_validator(mode="after")
     def _a_chunk_is_answered(self) -> "Prometheus":
-        if not self.step_s <= self.chunk_s <= (MOST_POINTS - 2) * self.step_s:
+        remembered = max(-(-self.remember_s // self.step_s), 1)
+        most = MOST_POINTS - 1 - remembered
+        if not self.step_s <= self.chunk_s <= most * self.step_s:
             raise ValueError(
-                f"chunk_s {self.chunk_s} must hold from 1 to {MOST_POINTS - 2:,} steps of"
-                f" {self.step_s} s: Prometheus answers no more at once"
+                f"chunk_s {self.chunk_s} must hold from 1 to {max(most, 1):,} steps of"
+                f" {self.step_s} s: with the {remembered:,} of remember_s before it, Prometheus"
+                " answers no more at once"
             )
         return self
 
