@@ -18,6 +18,8 @@ DAY_S = 24 * 3600
 PLACEHOLDER = re.compile(r"\{(\w*)\}")
 """A lone word in braces is no PromQL, so a placeholder cannot be mistaken for a selector."""
 PLACEHOLDERS = ("cluster", "step")
+COMPARED_CLUSTER = re.compile(r"""=\s*["'`]\{cluster\}["'`]""")
+"""`=~` and `!~` do not match it."""
 
 DCGM_BLANKS = (
     *(float(0x7FFFFFF0 + kind) for kind in range(4)),
@@ -51,6 +53,8 @@ class _Query(Part):
             raise ValueError(
                 f"{{{unknown[0]}}} is no placeholder; there are {{cluster}} and {{step}}"
             )
+        if COMPARED_CLUSTER.search(query):
+            raise ValueError('{cluster} is a regular expression: write cluster=~"{cluster}"')
         return query
 
 

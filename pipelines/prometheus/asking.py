@@ -85,10 +85,11 @@ class Server:
         )
 
     def query(self, template: str) -> str:
-        """The PromQL of a template: its placeholders filled in."""
-        return template.replace("{cluster}", self._settings.cluster or ".*").replace(
-            "{step}", f"{self._settings.step_s}s"
-        )
+        """The PromQL of a template: its placeholders filled in; a cluster's dot matches a dot."""
+        named = self._settings.cluster
+        return template.replace(
+            "{cluster}", ".*" if named is None else named.replace(".", "[.]")
+        ).replace("{step}", f"{self._settings.step_s}s")
 
     def now_s(self) -> int:
         """The second that the server's own clock shows, by which it stamps what it scrapes.

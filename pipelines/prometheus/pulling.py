@@ -20,7 +20,7 @@ from metrics.collecting import DAY_S, Prometheus, SampleQuery, server_address
 from metrics.conventions import US_PER_S
 from metrics.errors import UsageError
 from pipelines.ingest import store
-from pipelines.prometheus.asking import Server, secret_of
+from pipelines.prometheus.asking import Series, Server, secret_of
 from pipelines.prometheus.cleaning import Clean, Counts, Grid, clean, combined
 from pipelines.prometheus.node_states import Answer, NodeState, Values, by_node, changes
 from pipelines.reading import Batch, incoming_steps, take_records
@@ -59,6 +59,7 @@ def pull(
     answer.
     """
     server = Server(settings, address(settings, url), secret_of(settings, root))
+    _refuse_a_renamed_cluster(con, settings.cluster)
     done = []
     try:
         now_s = server.now_s()  # one for all queries, so that they end at the same moment
@@ -192,8 +193,34 @@ def _cleaned(
 ) -> list[Clean]:
     grid = pulled.grid
     found = server.ask(name, template, grid.heard)
+    _refuse_other_clusters(name, found, settings.cluster)
     sentinels = frozenset(settings.sentinels)
     return clean(found, grid, sentinels, settings.aliases, pulled.counts, counter)
+
+
+def _refuse_a_renamed_cluster(con: duckdb.DuckDBPyConnection, cluster: str | None) -> None:
+    """Raises UsageError: a node of the old name would stay what it was, and count beside itself."""
+    found = con.execute(
+        "select cluster from events semi join (from files where source = ?) using (file_id)"
+        " order by event_id desc limit 1",
+        [SOURCE],
+    ).fetchall()
+    if found and found[0][0] != cluster:
+        raise UsageError(
+            f"prometheus.cluster is {cluster or 'null'} now, and was {found[0][0] or 'null'} when"
+            " node states were pulled: each node would count twice; set it back, or pull the other"
+            " cluster into a --home of its own"
+        )
+
+
+def _refuse_other_clusters(name: str, found: list[Series], cluster: str | None) -> None:
+    """Raises UsageError: what has one name in two clusters would become one thing."""
+    said = {series.labels["cluster"] for series in found if "cluster" in series.labels}
+    if len(said | ({cluster} - {None})) > 1:
+        raise UsageError(
+            f"query {name}: series of another cluster than one ({', '.join(sorted(said))}); say"
+            ' which it is in prometheus.cluster, and cluster=~"{cluster}" in the query'
+        )
 
 
 def _pull_samples(

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import signal
 import socket
@@ -40,7 +41,7 @@ from metrics.policy import DEFAULT_POLICY_FILE, read_policy
 from pipelines.cli import app
 from pipelines.defs.prometheus import hourly_pull
 from pipelines.prometheus import pulling
-from pipelines.prometheus.asking import Series
+from pipelines.prometheus.asking import Series, Server
 from pipelines.prometheus.cleaning import Clean, Counts, Grid, clean, combined
 from pipelines.prometheus.node_states import Answer, NodeState, changes
 from pipelines.prometheus.pulling import Pulled, pull
@@ -638,6 +639,56 @@ def test_a_node_without_gpus_is_none_of_the_clusters() -> None:
     assert (counts.gaps, counts.gap_s, counts.used) == (1, 60, 9)
 
 
+def test_a_node_that_has_no_gpus_any_more_is_taken_out() -> None:
+    idle = {"n": dict.fromkeys(GRID.moments, 0.0)}
+    gpus = {"n": {at: 8.0 if at < 660 else 0.0 for at in GRID.moments}}
+    answers = [Answer(StateQuery(state="down", query="x"), idle)]
+    records, after = changes(GRID, gpus, answers, {}, None, counts := Counts())
+    assert [(record["ts"][14:16], record["gpus"]) for record in records] == [("10", 8), ("11", 0)]
+    assert (after, counts.gaps) == ({"n": NodeState("idle", 0)}, 0)
+
+
+@pytest.mark.parametrize("number", [1.5, -1.0, 2.0**53, 1e300])
+def test_a_number_of_gpus_that_is_none_is_refused(number: float) -> None:
+    gpus = {"n": dict.fromkeys(GRID.moments, number)}
+    with pytest.raises(UsageError, match=r"node n has .* GPUs; count whole ones"):
+        changes(GRID, gpus, [], {}, None, Counts())
+
+
+@pytest.mark.parametrize(
+    ("cluster", "said"), [(None, ("a", "b")), ("a", ("a", "b")), ("a", ("b",))]
+)
+def test_what_is_called_alike_in_two_clusters_is_not_taken_for_one(
+    cluster: str | None, said: tuple[str, ...], con: duckdb.DuckDBPyConnection
+) -> None:
+    series = [{"metric": {"node": "n", "cluster": name}, "values": []} for name in said]
+    answer = json.dumps({"status": "success", "data": {"result": series}})
+    policy = QUICK.model_copy(update={"cluster": cluster})
+    with (
+        answering((200, answer)) as server,
+        pytest.raises(UsageError, match="query gpus: series of another cluster"),
+    ):
+        pull(con, policy, address_of(server), Path())
+
+
+@needs_prometheus
+@pytest.mark.parametrize("cluster", [None, "east"])
+def test_a_cluster_that_is_called_otherwise_does_not_count_twice(
+    url: str, con: duckdb.DuckDBPyConnection, cluster: str | None
+) -> None:
+    pulled_all(con, url, until_us=B_US + 30 * MINUTE_US)
+    before = everything(con)
+    with pytest.raises(UsageError, match=r"was west when node states were pulled"):
+        pulled_all(con, url, WHOLE.model_copy(update={"cluster": cluster}))
+    assert everything(con) == before
+
+
+def test_a_dot_in_a_clusters_name_is_a_dot() -> None:
+    query = Server(Prometheus(cluster="eu.1"), "http://host", None).query('x{c=~"{cluster}"}')
+    (pattern,) = re.findall('"(.*)"', query)
+    assert [name for name in ("eu.1", "eu-1", "eux1") if re.fullmatch(pattern, name)] == ["eu.1"]
+
+
 def test_where_a_query_should_speak_and_does_not_the_state_is_unknown_unless_settled() -> None:
     down, allocated = StateQuery(state="down", query="x"), StateQuery(state="allocated", query="y")
     gpus = {"n": dict.fromkeys(GRID.moments, 8.0)}
@@ -841,6 +892,7 @@ def test_a_sum_past_every_number_is_none(combine: Any, kept: dict[int, float]) -
         ("{url: 'host:9090'}", "http://host:9090"),
         ("{step_s: 1, chunk_s: 86400}", "10,099 steps"),
         ("{step_s: 1, chunk_s: 1, remember_s: 86400}", "remember_s"),
+        ("{gpus: 'x{cluster=\"{cluster}\"}'}", 'cluster=~"{cluster}"'),
         ("{gpus: 'x{cluster=\"{clutser}\"}{clutser}'}", "no placeholder"),
         ("{cluster: 'a\"} or up{x=\"'}", "pattern"),
         ("{states: [{state: idle, query: up}]}", "allocated"),
