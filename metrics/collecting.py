@@ -18,6 +18,8 @@ DAY_S = 24 * 3600
 PLACEHOLDER = re.compile(r"\{(\w*)\}")
 """A lone word in braces is no PromQL, so a placeholder cannot be mistaken for a selector."""
 PLACEHOLDERS = ("cluster", "step")
+NODE_STATES = "node_states"
+"""The name that all state queries go by together: one decides with the others."""
 COMPARED_CLUSTER = re.compile(r"""=\s*["'`]\{cluster\}["'`]""")
 """`=~` and `!~` do not match it."""
 
@@ -161,6 +163,15 @@ class Prometheus(Part):
     @classmethod
     def _is_a_query(cls, query: str) -> str:
         return _Query(query=query).query
+
+    @field_validator("samples")
+    @classmethod
+    def _no_sample_is_called_like_the_states(
+        cls, samples: dict[str, SampleQuery]
+    ) -> dict[str, SampleQuery]:
+        if NODE_STATES in samples:
+            raise ValueError(f"{NODE_STATES} are those of states; call the sample otherwise")
+        return samples
 
     @model_validator(mode="after")
     def _a_chunk_is_answered(self) -> "Prometheus":

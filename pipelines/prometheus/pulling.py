@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from answers.clock import now_us
-from metrics.collecting import DAY_S, Prometheus, SampleQuery, server_address
+from metrics.collecting import DAY_S, NODE_STATES, Prometheus, SampleQuery, server_address
 from metrics.conventions import US_PER_S
 from metrics.errors import UsageError
 from pipelines.ingest import store
@@ -28,8 +28,6 @@ from pipelines.sources import Record
 from pipelines.warehouse import one_row, transaction
 
 SOURCE = "prometheus"
-NODE_STATES = "node_states"
-"""The name that all state queries go by together: one decides with the others."""
 
 
 @dataclass(frozen=True)

@@ -897,6 +897,7 @@ def test_a_sum_past_every_number_is_none(combine: Any, kept: dict[int, float]) -
         ("{cluster: 'a\"} or up{x=\"'}", "pattern"),
         ("{states: [{state: idle, query: up}]}", "allocated"),
         ("{samples: {x: {query: up, by: [pod]}}}", "cluster_queue"),
+        ("{samples: {node_states: {query: up}}}", "call the sample otherwise"),
         ("{chunk: 3}", "did you mean chunk_s"),
     ],
 )
