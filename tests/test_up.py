@@ -108,6 +108,7 @@ def test_files_in_the_inbox_are_ingested_once_by_one_run(
     assert up.wait_for(run["runId"], "SUCCESS", "FAILURE") == "SUCCESS"
     assert numbers(home) == quiet
     assert [run["jobName"] for run in up.runs()] == ["refresh"]
+    assert run["runId"] not in up.said()  # what a run did stands on the page
 
 
 def test_its_output_names_the_addresses_and_no_other_than_the_loopback(up: Up) -> None:
