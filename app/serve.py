@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 from streamlit.web import bootstrap
 
+from answers.interrupts import ended_by_an_interrupt
 from app.assets import Assets
 from app.warming import keep_warm, warm
 
@@ -33,14 +34,12 @@ def main() -> None:
     served = st.App(SCRIPT, lifespan=told, routes=routes, middleware=[Middleware(Assets)])
     options = {"server.address": host, "server.port": int(port), "logger.hideWelcomeMessage": True}
     bootstrap.load_config_options(options)
-    warm(SCRIPT)
-    served.run(config=options)
+    with ended_by_an_interrupt():
+        warm(SCRIPT)
+    with suppress(KeyboardInterrupt):  # Ctrl-C: the server has ended in order by then
+        served.run(config=options)
 
 
 async def to_the_first_page(request: Request) -> RedirectResponse:
     """From where somebody looks for the first page; Streamlit has it at `/` alone."""
     return RedirectResponse(f"./?{request.url.query}")
-
-
-if __name__ == "__main__":
-    main()

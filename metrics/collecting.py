@@ -18,6 +18,10 @@ DAY_S = 24 * 3600
 PLACEHOLDER = re.compile(r"\{(\w*)\}")
 """A lone word in braces is no PromQL, so a placeholder cannot be mistaken for a selector."""
 PLACEHOLDERS = ("cluster", "step")
+NODE_STATES = "node_states"
+"""The name that all state queries go by together: one decides with the others."""
+COMPARED_CLUSTER = re.compile(r"""=\s*["'`]\{cluster\}["'`]""")
+"""`=~` and `!~` do not match it."""
 
 DCGM_BLANKS = (
     *(float(0x7FFFFFF0 + kind) for kind in range(4)),
@@ -51,6 +55,8 @@ class _Query(Part):
             raise ValueError(
                 f"{{{unknown[0]}}} is no placeholder; there are {{cluster}} and {{step}}"
             )
+        if COMPARED_CLUSTER.search(query):
+            raise ValueError('{cluster} is a regular expression: write cluster=~"{cluster}"')
         return query
 
 
@@ -126,7 +132,9 @@ class Prometheus(Part):
 
     Points lie `step_s` apart; one request asks for `chunk_s` of them; nothing younger than
     `delay_s` is asked for, since it may not have been scraped yet. A first pull begins `first_s`
-    ago. `aliases`: labels read under another name. The first of `states` that holds is a node's.
+    ago. A series that said nothing for longer than `remember_s` has ended: a counter grows over a
+    shorter gap, and longer ones are counted so far. `aliases`: labels read under another name. The
+    first of `states` that holds is a node's.
     """
 
     url: str | None = None
@@ -136,6 +144,7 @@ class Prometheus(Part):
     chunk_s: int = Field(default=3600, gt=0, le=31 * DAY_S)
     delay_s: int = Field(default=120, ge=0, le=DAY_S)
     first_s: int = Field(default=DAY_S, gt=0, le=366 * DAY_S)
+    remember_s: int = Field(default=900, ge=0, le=DAY_S)
     timeout_s: int = Field(default=30, gt=0, le=3600)
     retries: int = Field(default=4, ge=0, le=20)
     keep_days: int = Field(default=35, ge=1, le=36_600)
@@ -155,12 +164,24 @@ class Prometheus(Part):
     def _is_a_query(cls, query: str) -> str:
         return _Query(query=query).query
 
+    @field_validator("samples")
+    @classmethod
+    def _no_sample_is_called_like_the_states(
+        cls, samples: dict[str, SampleQuery]
+    ) -> dict[str, SampleQuery]:
+        if NODE_STATES in samples:
+            raise ValueError(f"{NODE_STATES} are those of states; call the sample otherwise")
+        return samples
+
     @model_validator(mode="after")
     def _a_chunk_is_answered(self) -> "Prometheus":
-        if not self.step_s <= self.chunk_s <= (MOST_POINTS - 2) * self.step_s:
+        remembered = max(-(-self.remember_s // self.step_s), 1)
+        most = MOST_POINTS - 1 - remembered
+        if not self.step_s <= self.chunk_s <= most * self.step_s:
             raise ValueError(
-                f"chunk_s {self.chunk_s} must hold from 1 to {MOST_POINTS - 2:,} steps of"
-                f" {self.step_s} s: Prometheus answers no more at once"
+                f"chunk_s {self.chunk_s} must hold from 1 to {max(most, 1):,} steps of"
+                f" {self.step_s} s: with the {remembered:,} of remember_s before it, Prometheus"
+                " answers no more at once"
             )
         return self
 

@@ -1,13 +1,18 @@
 """Dagster's own directory inside a home: its settings, and the runs that a kill left behind."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
 import dagster as dg
 from dagster import DagsterRunStatus, RunsFilter
+from sqlalchemy.exc import DBAPIError
 
 from answers.home import Home
+from metrics.errors import StorageFault
 from pipelines.faults import storage_faults
 
 UNDER_WAY = [
@@ -44,6 +49,25 @@ def prepare(home: Home) -> Path:
 def _quoted(path: Path) -> str:
     """A path as a YAML string of single quotes."""
     return "'" + str(path).replace("'", "''") + "'"
+
+
+@contextmanager
+def opened(home: Home) -> Iterator[dg.DagsterInstance]:
+    """Dagster with this home's directory, which `prepare` made; its children find it there too.
+
+    Raises StorageFault where its databases cannot be read or written.
+    """
+    place = folder(home)
+    os.environ["DAGSTER_HOME"] = str(place)
+    try:
+        with storage_faults(place), dg.DagsterInstance.get() as instance:
+            yield instance
+    except DBAPIError as e:
+        raise StorageFault(
+            f"{place}: Dagster's list of runs cannot be kept ({e.orig}). Where the disk is full or"
+            " read-only, mend that and start again; where the list is damaged, move this directory"
+            " away: the records and what was derived of them are no part of it"
+        ) from e
 
 
 def end_leftovers(instance: dg.DagsterInstance) -> int:

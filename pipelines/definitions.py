@@ -39,6 +39,5 @@ defs = dg.Definitions(
     ],
     sensors=[inbox_sensor],
     resources={"site": Site(), "report": Report()},
-    loggers={"console": dg.colored_console_logger.configured({"log_level": "WARNING"})},
     executor=dg.in_process_executor,  # a run is one process: a kill ends all of it
 )

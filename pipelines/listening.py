@@ -30,6 +30,17 @@ SITE = Listening("127.0.0.1", dagster=3000, pages=8501, gate=8632)
 """Where they listen unless told otherwise."""
 
 
+def check_addresses(at: Listening) -> None:
+    """See whether all are free, and each another one. Raises UsageError, which names the option."""
+    options: dict[int, str] = {}
+    for option, port in at.ports.items():
+        if port in options:
+            told = f"{options[port]} and {option} are both {port}"
+            raise UsageError(f"{told}; give each a port of its own")
+        options[port] = option
+        check_address(at.host, port, f"{option} or --host")
+
+
 def check_address(host: str, port: int, option: str) -> None:
     """See whether it is free, before what takes long. Raises UsageError, which names the option."""
     try:

@@ -97,9 +97,10 @@ def _materialize(assets: list[Any], config: dict[str, Any], home: Home, report: 
 
 
 def _ours(error: BaseException) -> HeadwayError:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, HeadwayError):
-            return cause
-        cause = cause.__cause__ or getattr(cause, "user_exception", None)
-    return HeadwayError(f"the run failed: {error}")
+    cause = error
+    while following := cause.__cause__ or getattr(cause, "user_exception", None):
+        if isinstance(following, HeadwayError):
+            return following
+        cause = following
+    why = "" if cause is error else f" ({cause})"
+    return HeadwayError(f"the run failed: {error}{why}")

@@ -20,7 +20,7 @@ def run_pages(home: Home, port: int) -> None:
 
 def pages_command(host: str, port: int) -> tuple[str, ...]:
     """Python's arguments that show the pages."""
-    return ("-m", "app.serve", host, str(port))
+    return ("-m", "app", host, str(port))
 
 
 def gate_command(host: str, port: int) -> tuple[str, ...]:

@@ -18,13 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-import dagster as dg
-
 from answers.home import Home
 from metrics.errors import AlreadyRunning, ServiceEnded
 from pipelines import dagster_home
 from pipelines.faults import storage_faults
-from pipelines.listening import Listening, check_address
+from pipelines.listening import Listening, check_addresses
 from pipelines.served import environment, gate_command, pages_command
 
 GRACE_S = 20.0
@@ -152,11 +150,9 @@ def up(home: Home, at: Listening, say: Callable[[str], None]) -> None:
     with storage_faults(home.root):
         (home.root / "inbox").mkdir(exist_ok=True)
     with _only_one(home, place):
-        for option, port in at.ports.items():
-            check_address(at.host, port, f"{option} or --host")
-        os.environ["DAGSTER_HOME"] = str(place)
+        check_addresses(at)
         os.environ["HEADWAY_HOME"] = str(home.root)
-        with dg.DagsterInstance.get() as instance:
+        with dagster_home.opened(home) as instance:
             left = dagster_home.end_leftovers(instance)
         if left:
             say(f"{left} runs were under way when `headway up` ended; they are started again")
@@ -234,13 +230,17 @@ def _only_one(home: Home, place: Path) -> Iterator[None]:
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Gather the signals that ask to end, instead of being ended by them."""
+    """Gather the signals that ask to end, instead of being ended by them.
+
+    What is ignored stays ignored: `nohup headway up` outlives the terminal.
+    """
     asked: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
         asked.append(number)
 
-    before = {number: signal.signal(number, note) for number in _SIGNALS}
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in heeded}
     try:
         yield asked
     finally:

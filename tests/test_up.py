@@ -1,11 +1,12 @@
 """`headway up`: the inbox, Dagster's page, and what a kill of a run or of the daemon leaves."""
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ from services import Up, until
 from answers import questions
 from answers.home import Home
 from answers.mart import open_mart
+from metrics.errors import UsageError
 from pipelines.definitions import defs
 from pipelines.derive import STAGES
+from pipelines.listening import Listening
+from pipelines.up import up as start
 
 SAMPLE = services.ROOT / "pipelines" / "demo" / "slurm-training"
 
@@ -104,6 +108,7 @@ def test_files_in_the_inbox_are_ingested_once_by_one_run(
     assert up.wait_for(run["runId"], "SUCCESS", "FAILURE") == "SUCCESS"
     assert numbers(home) == quiet
     assert [run["jobName"] for run in up.runs()] == ["refresh"]
+    assert run["runId"] not in up.said()  # what a run did stands on the page
 
 
 def test_its_output_names_the_addresses_and_no_other_than_the_loopback(up: Up) -> None:
@@ -255,6 +260,52 @@ def test_a_taken_port_is_told_before_anything_starts(up: Up, tmp_path: Path, opt
     assert other.returncode == 2
     assert f"127.0.0.1:{up.port} cannot be listened on" in other.stderr
     assert f"say another with {option}" in other.stderr
+
+
+def test_one_port_for_two_is_told_before_anything_starts(tmp_path: Path) -> None:
+    port = services.free_port()
+    with pytest.raises(UsageError, match=f"--port and --gate-port are both {port}"):
+        start(Home.open(tmp_path), Listening("127.0.0.1", port, services.free_port(), port), print)
+
+
+def _limit_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+
+def _damage(place: Path) -> None:
+    (place / "history").mkdir(parents=True)
+    (place / "history" / "runs.db").write_bytes(bytes(range(256)) * 20)
+
+
+@pytest.mark.parametrize(
+    ("damage", "limit", "says"),
+    [(None, _limit_files, "disk I/O error"), (_damage, None, "file is not a database")],
+    ids=["no room", "damaged"],
+)
+def test_a_list_of_runs_that_cannot_be_kept_is_told_in_words(
+    tmp_path: Path,
+    damage: Callable[[Path], None] | None,
+    limit: Callable[[], None] | None,
+    says: str,
+) -> None:
+    if damage:
+        damage(tmp_path / "dagster")
+    ports = [words for name in ("--port", "--app-port", "--gate-port") for words in (name, free())]
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines", "up", *ports],
+        env=services.ENVIRONMENT | {"HEADWAY_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+    assert done.returncode == 1
+    assert f"{tmp_path / 'dagster'}: Dagster's list of runs cannot be kept ({says}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def free() -> str:
+    return str(services.free_port())
 
 
 def test_a_killed_daemon_ends_all_and_the_next_start_completes_its_run(

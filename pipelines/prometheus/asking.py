@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import requests
 from prometheus_api_client.exceptions import PrometheusApiClientException
 from prometheus_api_client.prometheus_connect import PrometheusConnect
+from pydantic import BaseModel, FiniteFloat, Strict, TypeAdapter
 from requests.auth import AuthBase
+from urllib3.exceptions import ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from metrics.collecting import Prometheus
@@ -23,18 +25,39 @@ WORTH_ANOTHER_TRY = (429, 500, 502, 503, 504)
 PAUSE_S = 0.5
 """Before the second try again; it doubles with each."""
 
+CLOCK = "vector(time())"
+
 ABOUT_THE_QUERY = "PromQL info:"
 """Remarks on how a query is written come as warnings too (Prometheus 2.48 on)."""
 
 Labels = dict[str, str]
+Point = tuple[Annotated[FiniteFloat, Strict()], float]
+"""A second since 1970, and a value: NaN and infinities among them."""
+
+
+class _Moment(BaseModel):
+    """A series of an instant query's answer."""
+
+    value: Point
+
+
+class _Row(BaseModel):
+    """A series of a range query's answer."""
+
+    metric: Labels
+    values: list[Point]
+
+
+_MOMENTS = TypeAdapter(tuple[_Moment])
+_ROWS = TypeAdapter(list[_Row])
 
 
 @dataclass(frozen=True)
 class Series:
-    """One series of an answer: its labels, and (second since 1970, value as text) in order."""
+    """One series of an answer: its labels, and (second since 1970, value) in order."""
 
     labels: Labels
-    values: list[tuple[int, str]]
+    values: list[tuple[int, float]]
 
 
 class Server:
@@ -51,6 +74,8 @@ class Server:
             backoff_factor=PAUSE_S,
             status_forcelist=WORTH_ANOTHER_TRY,
             raise_on_status=False,
+            # It may ask for hours, and the warehouse is held meanwhile.
+            respect_retry_after_header=False,
         )
         self._connection = PrometheusConnect(
             url,
@@ -60,28 +85,42 @@ class Server:
         )
 
     def query(self, template: str) -> str:
-        """The PromQL of a template: its placeholders filled in."""
-        return template.replace("{cluster}", self._settings.cluster or ".*").replace(
-            "{step}", f"{self._settings.step_s}s"
-        )
+        """The PromQL of a template: its placeholders filled in; a cluster's dot matches a dot."""
+        named = self._settings.cluster
+        return template.replace(
+            "{cluster}", ".*" if named is None else named.replace(".", "[.]")
+        ).replace("{step}", f"{self._settings.step_s}s")
 
-    def ask(self, name: str, template: str, first_s: int, last_s: int) -> list[Series]:
-        """What the query yields from `first_s` to `last_s`, both included, on the policy's step.
+    def now_s(self) -> int:
+        """The second that the server's own clock shows, by which it stamps what it scrapes.
+
+        Raises PrometheusUnavailable and UsageError as `ask` does.
+        """
+        with self._told(CLOCK):
+            (found,) = _MOMENTS.validate_python(self._connection.custom_query(CLOCK))
+            return int(found.value[1])
+
+    def ask(self, name: str, template: str, moments: range) -> list[Series]:
+        """What the query yields at these seconds.
 
         Raises PrometheusUnavailable where no answer comes or it is only a part, UsageError where
         Prometheus refuses the query; both name it.
         """
         with self._told(name):
-            found = self._connection.custom_query_range(
-                self.query(template),
-                datetime.fromtimestamp(first_s, UTC),
-                datetime.fromtimestamp(last_s, UTC),
-                str(self._settings.step_s),
+            rows = _ROWS.validate_python(
+                self._connection.custom_query_range(
+                    self.query(template),
+                    datetime.fromtimestamp(moments[0], UTC),
+                    datetime.fromtimestamp(moments[-1], UTC),
+                    str(moments.step),
+                )
             )
-            return [
-                Series(row["metric"], [(round(at), value) for at, value in row["values"]])
-                for row in found
+            found = [
+                Series(row.metric, [(round(at), value) for at, value in row.values]) for row in rows
             ]
+            if any(at not in moments for series in found for at, _ in series.values):
+                raise _Incomplete("it speaks of moments that were not asked for")
+            return found
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -99,20 +138,21 @@ class Server:
                 f"query {name}: {self._url} gave no whole answer ({e}); nothing of this chunk was"
                 " stored, and the next pull goes on from it"
             ) from None
-        except requests.Timeout:
+        except (PrometheusApiClientException, ValueError, KeyError, TypeError):
+            # Before RequestException, since what is no JSON is one of both.
             raise PrometheusUnavailable(
-                f"query {name}: no answer from {self._url} within {self._settings.timeout_s} s;"
-                " ask for less at once (prometheus.chunk_s) or wait longer (timeout_s)"
+                f"query {name}: what {self._url} answers is not what Prometheus' API says, or was"
+                " cut off; is the url that of Prometheus?"
             ) from None
         except requests.RequestException as e:
+            if _took_too_long(e):
+                raise PrometheusUnavailable(
+                    f"query {name}: no answer from {self._url} within {self._settings.timeout_s} s;"
+                    " ask for less at once (prometheus.chunk_s) or wait longer (timeout_s)"
+                ) from None
             raise PrometheusUnavailable(
                 f"query {name}: cannot be asked at {self._url} ({type(e).__name__}): is the server"
                 " up, and the url that of Prometheus? The next pull goes on from where this stopped"
-            ) from None
-        except (PrometheusApiClientException, ValueError, KeyError, TypeError):
-            raise PrometheusUnavailable(
-                f"query {name}: what {self._url} answers is not what Prometheus' API says; is the"
-                " url that of Prometheus?"
             ) from None
 
     @staticmethod
@@ -138,6 +178,15 @@ class Server:
         warnings = [str(warning) for warning in said.get("warnings") or ()]
         if parts := [warning for warning in warnings if not warning.startswith(ABOUT_THE_QUERY)]:
             raise _Incomplete("it warns: " + "; ".join(parts))
+
+
+def _took_too_long(error: requests.RequestException) -> bool:
+    """Whether it waited in vain; requests calls that an error of the connection where it was tried
+    again, and where it happened in the midst of an answer."""
+    told = error.args[0] if error.args else None
+    return isinstance(error, requests.Timeout) or isinstance(
+        getattr(told, "reason", told), ReadTimeoutError
+    )
 
 
 class _Secret(AuthBase):

@@ -1,7 +1,8 @@
 """Numbers of a chunk, told from what only looks like one; pure, so that every rule has its test.
 
-A chunk is [from, until) on a grid of steps. One point before it is asked for as well: a counter
-grows from it.
+A chunk is [from, until) on a grid of steps. What came shortly before it is asked for as well: a
+counter grows from it, and a gap may have begun there. So a number is the same however time is cut
+into chunks.
 """
 
 import json
@@ -9,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from metrics.collecting import SampleQuery
 from metrics.errors import UsageError
@@ -17,9 +19,18 @@ from pipelines.prometheus.asking import Labels, Series
 ALLOWED_LABELS = ("cluster_queue", "gpu", "node", "priority_class", "rack", "status", "tier")
 """The labels that may be stored. Others could hold a person's, a pod's or a command's name."""
 
+
+def _sum(values: Sequence[float]) -> float:
+    """Their sum, rounded once; infinite where it is past every number."""
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return math.inf
+
+
 COMBINE: dict[str, Callable[[Sequence[float]], float]] = {
-    "sum": math.fsum,
-    "avg": lambda values: math.fsum(values) / len(values),
+    "sum": _sum,
+    "avg": lambda values: _sum(values) / len(values),
     "min": min,
     "max": max,
 }
@@ -27,11 +38,15 @@ COMBINE: dict[str, Callable[[Sequence[float]], float]] = {
 
 @dataclass(frozen=True)
 class Grid:
-    """The moments of a chunk, in seconds: from first_s on, before until_s, step_s apart."""
+    """The moments of a chunk, in seconds: from first_s on, before until_s, step_s apart.
+
+    A series that said nothing for longer than `remember_s` has ended; another may begin.
+    """
 
     first_s: int
     until_s: int
     step_s: int
+    remember_s: int = 0
 
     @property
     def moments(self) -> range:
@@ -39,14 +54,14 @@ class Grid:
         return range(self.first_s, self.until_s, self.step_s)
 
     @property
-    def before_s(self) -> int:
-        """The moment before the first."""
-        return self.first_s - self.step_s
+    def heard(self) -> range:
+        """Those, and the moments before them that are remembered: one at least."""
+        remembered = max(-(-self.remember_s // self.step_s), 1) * self.step_s
+        return range(self.first_s - remembered, self.until_s, self.step_s)
 
-    @property
-    def last_s(self) -> int:
-        """The last moment."""
-        return self.moments[-1]
+    def remembers(self, then_s: int, now_s: int) -> bool:
+        """Whether a number of then still counts as the series' last one now."""
+        return now_s - then_s <= max(self.remember_s, self.step_s)
 
 
 @dataclass
@@ -110,8 +125,8 @@ def _numbers(
     series: Series, grid: Grid, sentinels: frozenset[float], counts: Counts
 ) -> dict[int, float]:
     numbers = {}
-    for at, text in series.values:
-        value, inside = float(text), at >= grid.first_s
+    for at, value in series.values:
+        inside = at >= grid.first_s
         counts.points += inside
         if not math.isfinite(value):
             counts.not_numbers += inside
@@ -123,29 +138,30 @@ def _numbers(
 
 
 def _count_gaps(heard: set[int], grid: Grid, counts: Counts) -> None:
-    """Count the stretches without a number, after the first that there is."""
-    silent, begun = 0, grid.before_s in heard
-    for at in grid.moments:
+    """Count the moments of the chunk without a number, while there is one to remember.
+
+    A gap counts where it begins, so that one over a chunk's end is one.
+    """
+    last: int | None = None
+    for at in grid.heard:
         if at in heard:
-            counts.gap(silent, grid.step_s)
-            silent, begun = 0, True
-        elif begun:
-            silent += 1
-    counts.gap(silent, grid.step_s)
+            last = at
+        elif at >= grid.first_s and last is not None and grid.remembers(last, at):
+            counts.gaps += at - last == grid.step_s
+            counts.gap_s += grid.step_s
 
 
 def growth(numbers: Mapping[int, float], grid: Grid, counts: Counts) -> dict[int, float]:
-    """By how much a counter grew since the number before; the first number says nothing.
+    """By how much a counter grew since the number before; without one that is remembered, a number
+    says nothing.
 
     A counter that is smaller than before began anew at 0 (Prometheus' own rule for rate()).
     """
     grown: dict[int, float] = {}
-    last: float | None = None
-    for at, value in numbers.items():
-        if last is not None:
-            counts.counter_resets += value < last and at >= grid.first_s
-            grown[at] = value if value < last else value - last
-        last = value
+    for (then, before), (at, value) in pairwise(numbers.items()):
+        if grid.remembers(then, at):
+            counts.counter_resets += value < before and at >= grid.first_s
+            grown[at] = value if value < before else value - before
     return grown
 
 
@@ -161,8 +177,8 @@ def combined(
 ) -> dict[str, dict[int, float]]:
     """The numbers to keep: {labels as JSON: {second: value}}, series that agree in `by` combined.
 
-    A moment at which none of them says a number has none. Raises UsageError where a label of `by`
-    is on no series.
+    A moment at which none of them says a number has none, and neither has one whose sum is past
+    every number. Raises UsageError where a label of `by` is on no series.
     """
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for series in cleaned:
@@ -175,10 +191,14 @@ def combined(
         key = json.dumps({label: series.labels[label] for label in sorted(query.by)})
         for at, value in series.numbers.items():
             found[key][at].append(value)
-    combine = COMBINE[query.combine]
-    kept = {
-        key: {at: combine(values) for at, values in sorted(moments.items())}
-        for key, moments in found.items()
-    }
-    counts.used += sum(map(len, kept.values()))
+    return {key: _combined(moments, query, counts) for key, moments in found.items()}
+
+
+def _combined(
+    moments: Mapping[int, list[float]], query: SampleQuery, counts: Counts
+) -> dict[int, float]:
+    every = {at: COMBINE[query.combine](values) for at, values in sorted(moments.items())}
+    kept = {at: value for at, value in every.items() if math.isfinite(value)}
+    counts.used += len(kept)
+    counts.not_numbers += len(every) - len(kept)
     return kept

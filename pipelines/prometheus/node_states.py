@@ -14,6 +14,7 @@ from typing import Any
 from metrics.collecting import StateQuery
 from metrics.errors import UsageError
 from pipelines.prometheus.cleaning import Clean, Counts, Grid
+from pipelines.records import MAX_STEP
 
 IDLE = "idle"
 Values = dict[str, dict[int, float]]
@@ -69,7 +70,8 @@ def changes(
 ) -> tuple[list[dict[str, Any]], dict[str, NodeState]]:
     """The node_state records of a chunk, and what each node is after it.
 
-    A node that never had GPUs is none of the cluster's: nothing is said of it.
+    A node that never had GPUs is none of the cluster's: nothing is said of it. One that has none
+    any more is said to have 0, which takes it out.
     """
     after = dict(known)
     records = []
@@ -99,7 +101,7 @@ def _now(
     state = _state(node, at, answers)
     number = gpus.get(node, {}).get(at)
     size = (before.gpus if before else 0) if number is None else _whole(node, number)
-    return NodeState(state, size) if state and size else None
+    return NodeState(state, size) if state and (size or before) else None
 
 
 def _state(node: str, at: int, answers: list[Answer]) -> str | None:
@@ -113,7 +115,7 @@ def _state(node: str, at: int, answers: list[Answer]) -> str | None:
 
 
 def _whole(node: str, number: float) -> int:
-    if number != int(number) or number < 0:
+    if not number.is_integer() or not 0 <= number <= MAX_STEP:
         raise UsageError(f"query gpus: node {node} has {number:g} GPUs; count whole ones")
     return int(number)
 

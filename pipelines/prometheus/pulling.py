@@ -16,11 +16,11 @@ import duckdb
 import pyarrow as pa
 
 from answers.clock import now_us
-from metrics.collecting import DAY_S, Prometheus, SampleQuery, server_address
+from metrics.collecting import DAY_S, NODE_STATES, Prometheus, SampleQuery, server_address
 from metrics.conventions import US_PER_S
 from metrics.errors import UsageError
 from pipelines.ingest import store
-from pipelines.prometheus.asking import Server, secret_of
+from pipelines.prometheus.asking import Series, Server, secret_of
 from pipelines.prometheus.cleaning import Clean, Counts, Grid, clean, combined
 from pipelines.prometheus.node_states import Answer, NodeState, Values, by_node, changes
 from pipelines.reading import Batch, incoming_steps, take_records
@@ -28,8 +28,6 @@ from pipelines.sources import Record
 from pipelines.warehouse import one_row, transaction
 
 SOURCE = "prometheus"
-NODE_STATES = "node_states"
-"""The name that all state queries go by together: one decides with the others."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +51,16 @@ def pull(
     """Pull what is new of every query of the policy, and store it; what each chunk held.
 
     A query that was pulled before goes on from where that ended, whatever `from_us` says. Nothing
-    younger than the policy's delay is asked for. Raises UsageError without an address or where
-    Prometheus refuses a query, and PrometheusUnavailable where it gives no whole answer.
+    younger than the policy's delay is asked for, by the server's clock: by one that is ahead of it
+    moments would be asked for that hold nothing yet, and never again. Raises UsageError without an
+    address or where Prometheus refuses a query, and PrometheusUnavailable where it gives no whole
+    answer.
     """
     server = Server(settings, address(settings, url), secret_of(settings, root))
-    now_s = now_us() // US_PER_S  # one for all queries, so that they end at the same moment
+    _refuse_a_renamed_cluster(con, settings.cluster)
     done = []
     try:
+        now_s = server.now_s()  # one for all queries, so that they end at the same moment
         for name in (NODE_STATES, *settings.samples):
             for grid in _chunks(con, settings, name, now_s, from_us, until_us):
                 pulled = Pulled(name, grid, Counts())
@@ -94,19 +95,33 @@ def _chunks(
     from_us: int | None,
     until_us: int | None,
 ) -> Iterator[Grid]:
-    """The chunks still to pull: whole steps, each chunk as long as the policy says or shorter."""
-    step_s = settings.step_s
+    """The chunks still to pull: whole steps, each chunk as long as the policy says or shorter.
+
+    Where the policy's step is longer than before, the last moment lies between two of its steps;
+    a chunk of one moment then leads to the next of them.
+    """
+    step_s, remember_s = settings.step_s, settings.remember_s
     newest_s = now_s - settings.delay_s
     asked_s = newest_s if until_us is None else min(until_us // US_PER_S, newest_s)
-    (stored_us,) = one_row(con, "select max(until_us) from pulls where query = ?", [name])
-    begin_s = now_s - settings.first_s if from_us is None else from_us // US_PER_S
-    if stored_us is not None:
-        begin_s = stored_us // US_PER_S
     end_s = asked_s // step_s * step_s
+    begin_s = now_s - settings.first_s if from_us is None else from_us // US_PER_S
     first_s = -(-begin_s // step_s) * step_s
+    last_s = _last_moment_s(con, name)
+    if last_s is not None:
+        first_s = (last_s // step_s + 1) * step_s
+        lead_s = first_s - last_s
+        if lead_s < step_s and first_s < end_s:
+            yield Grid(first_s, first_s + lead_s, lead_s)
+            first_s += step_s
     size_s = settings.chunk_s // step_s * step_s
     for start_s in range(first_s, end_s, size_s):
-        yield Grid(start_s, min(start_s + size_s, end_s), step_s)
+        yield Grid(start_s, min(start_s + size_s, end_s), step_s, remember_s)
+
+
+def _last_moment_s(con: duckdb.DuckDBPyConnection, name: str) -> int | None:
+    """The newest moment that was asked for; None before the first pull."""
+    (last_us,) = one_row(con, "select max(until_us - step_us) from pulls where query = ?", [name])
+    return None if last_us is None else int(last_us) // US_PER_S
 
 
 def _pull_states(
@@ -175,9 +190,35 @@ def _cleaned(
     counter: bool,
 ) -> list[Clean]:
     grid = pulled.grid
-    found = server.ask(name, template, grid.before_s, grid.last_s)
+    found = server.ask(name, template, grid.heard)
+    _refuse_other_clusters(name, found, settings.cluster)
     sentinels = frozenset(settings.sentinels)
     return clean(found, grid, sentinels, settings.aliases, pulled.counts, counter)
+
+
+def _refuse_a_renamed_cluster(con: duckdb.DuckDBPyConnection, cluster: str | None) -> None:
+    """Raises UsageError: a node of the old name would stay what it was, and count beside itself."""
+    found = con.execute(
+        "select cluster from events semi join (from files where source = ?) using (file_id)"
+        " order by event_id desc limit 1",
+        [SOURCE],
+    ).fetchall()
+    if found and found[0][0] != cluster:
+        raise UsageError(
+            f"prometheus.cluster is {cluster or 'null'} now, and was {found[0][0] or 'null'} when"
+            " node states were pulled: each node would count twice; set it back, or pull the other"
+            " cluster into a --home of its own"
+        )
+
+
+def _refuse_other_clusters(name: str, found: list[Series], cluster: str | None) -> None:
+    """Raises UsageError: what has one name in two clusters would become one thing."""
+    said = {series.labels["cluster"] for series in found if "cluster" in series.labels}
+    if len(said | ({cluster} - {None})) > 1:
+        raise UsageError(
+            f"query {name}: series of another cluster than one ({', '.join(sorted(said))}); say"
+            ' which it is in prometheus.cluster, and cluster=~"{cluster}" in the query'
+        )
 
 
 def _pull_samples(

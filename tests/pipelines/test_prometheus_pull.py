@@ -1,8 +1,11 @@
 """Pulling from a real Prometheus; what it holds stands in tests/cluster_metrics.py."""
 
 import json
+import math
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -11,8 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import cluster_metrics
 import dagster as dg
@@ -23,20 +28,21 @@ import services
 from cluster_metrics import MINUTE_US, MINUTES, SECRET_POD
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from searching import places_of
 from typer.testing import CliRunner
 
 from answers.clock import now_us
 from answers.home import Home
 from answers.mart import open_mart
-from metrics.collecting import MOST_POINTS, Prometheus, StateQuery
+from metrics.collecting import Prometheus, SampleQuery, StateQuery
 from metrics.errors import HeadwayError, PrometheusUnavailable, UsageError
 from metrics.policy import DEFAULT_POLICY_FILE, read_policy
 from pipelines.cli import app
 from pipelines.defs.prometheus import hourly_pull
 from pipelines.prometheus import pulling
-from pipelines.prometheus.asking import Series
-from pipelines.prometheus.cleaning import Counts, Grid, clean
+from pipelines.prometheus.asking import Series, Server
+from pipelines.prometheus.cleaning import Clean, Counts, Grid, clean, combined
 from pipelines.prometheus.node_states import Answer, NodeState, changes
 from pipelines.prometheus.pulling import Pulled, pull
 
@@ -65,6 +71,12 @@ STATES = [
 """By minute, as the scenario says."""
 
 
+def clock(now_s: float) -> str:
+    """What Prometheus answers who asks it for the time."""
+    told = [{"metric": {}, "value": [now_s, str(now_s)]}]
+    return json.dumps({"status": "success", "data": {"resultType": "vector", "result": told}})
+
+
 class Exporter(BaseHTTPRequestHandler):
     """Serves the text that the server holds, as a scrape target or as a false Prometheus."""
 
@@ -72,11 +84,16 @@ class Exporter(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         server = self.server
-        server.seen.append(self.headers.get("Authorization"))
-        status, text = server.answers[0]
-        if len(server.answers) > 1:
-            server.answers.pop(0)
+        if self.path.startswith("/api/v1/query?"):
+            status, text = 200, clock(server.clock_s or now_us() / 10**6)
+        else:
+            server.seen.append(self.headers.get("Authorization"))
+            status, text = server.answers[0]
+            if len(server.answers) > 1:
+                server.answers.pop(0)
         self.send_response(status)
+        for name, said in server.headers.items():
+            self.send_header(name, said)
         self.end_headers()
         self.wfile.write(text.encode())
 
@@ -91,6 +108,8 @@ class AnsweringServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Exporter)
         self.answers = list(answers)
         self.seen: list[str | None] = []
+        self.clock_s: float | None = None
+        self.headers: dict[str, str] = {}
 
 
 @contextmanager
@@ -358,8 +377,9 @@ def test_a_pull_whose_process_is_killed_goes_on_where_it_stopped(
     finally:
         server.shutdown()
         server.server_close()
-    # Of 12 chunks node states ask six times each, seven samples once; the one cut short again.
-    assert server.requests == 12 * (6 + 7) + 40 - 6 * 6
+    # Both ask for the time. Of 12 chunks node states ask six times each, seven samples once; the
+    # one cut short again.
+    assert server.requests == 1 + 12 * (6 + 7) + 40 - 6 * 6
     with duckdb.connect(home.warehouse) as con:
         assert everything(con) == in_one_chunk
 
@@ -448,6 +468,13 @@ def test_the_command_pulls_derives_and_publishes_and_stores_no_other_label(
 EMPTY = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": []}})
 PARTIAL = json.dumps({**json.loads(EMPTY), "warnings": ["store west-2 is away"]})
 QUICK = Prometheus(retries=0, timeout_s=5, states=(), samples={})
+AT = B_S
+
+
+def answer_of(labels: dict[str, str], values: list[tuple[int, str]]) -> str:
+    """What Prometheus answers whose query finds one series."""
+    found = [{"metric": labels, "values": values}]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": found}})
 
 
 @pytest.mark.parametrize(
@@ -455,7 +482,8 @@ QUICK = Prometheus(retries=0, timeout_s=5, states=(), samples={})
     [
         ((200, PARTIAL), "no whole answer .*store west-2 is away"),
         ((503, json.dumps({"error": "query timed out"})), "HTTP 503 query timed out"),
-        ((200, "<html>hello</html>"), "is the server up, and the url that of"),
+        ((200, "<html>hello</html>"), "is the url that of Prometheus"),
+        ((200, EMPTY[:-10]), "was cut off"),
         ((200, '{"status": "success", "data": {}}'), "is the url that of Prometheus"),
         ((404, "not found"), "HTTP 404"),
     ],
@@ -466,6 +494,81 @@ def test_an_answer_that_is_not_whole_stores_nothing_and_says_why(
     with answering(answer) as server, pytest.raises(PrometheusUnavailable, match=f"(?i){says}"):
         pull(con, QUICK, address_of(server), Path())
     assert con.execute("from pulls").fetchall() == []
+
+
+ODD_SERIES = [
+    *({"metric": {}, "values": [[AT, odd]]} for odd in ("abc", None, [], "")),
+    *({"metric": {}, "values": odd} for odd in (None, 5, [[AT]], [[AT, "1", "2"]], [[None, "1"]])),
+    *({"metric": odd, "values": []} for odd in (None, ["node"], {"node": 5})),
+    {"metric": {}, "values": [[math.inf, "1"]]},
+    {"metric": {}, "histograms": [[AT, {}]]},
+    "a series",
+]
+
+
+@pytest.mark.parametrize("series", ODD_SERIES, ids=str)
+def test_an_answer_of_another_shape_is_none(series: Any, con: duckdb.DuckDBPyConnection) -> None:
+    answer = json.dumps({"status": "success", "data": {"result": [series]}})
+    with (
+        answering((200, answer)) as server,
+        pytest.raises(PrometheusUnavailable, match=r"query gpus: .*is the url that of Prometheus"),
+    ):
+        pull(con, QUICK, address_of(server), Path())
+    assert con.execute("from pulls").fetchall() == []
+
+
+def test_an_answer_for_moments_that_were_not_asked_for_is_none(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    odd = answer_of({"node": "n"}, [(AT + 10**8, "8")])
+    with (
+        answering((200, odd)) as server,
+        pytest.raises(PrometheusUnavailable, match="moments that were not asked for"),
+    ):
+        pull(con, QUICK, address_of(server), Path())
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+@pytest.mark.parametrize("begins", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"])
+def test_a_slow_answer_is_told_from_a_server_that_is_down(
+    begins: bytes, retries: int, con: duckdb.DuckDBPyConnection
+) -> None:
+    policy = QUICK.model_copy(update={"retries": retries, "timeout_s": 1})
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=_begin_answers, args=(listener, begins), daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(PrometheusUnavailable, match=f"no answer from {url} within 1 s"):
+            pull(con, policy, url, Path())
+
+
+def _begin_answers(listener: socket.socket, begins: bytes) -> None:
+    held = []
+    with suppress(OSError):
+        while True:
+            held.append(listener.accept()[0])
+            held[-1].sendall(begins)
+
+
+def test_a_server_that_is_busy_cannot_hold_the_warehouse_for_hours(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    policy = QUICK.model_copy(update={"retries": 1})
+    with answering((503, "busy"), (200, EMPTY)) as server:
+        server.headers = {"Retry-After": "7200"}
+        assert pull(con, policy, address_of(server), Path())
+
+
+@pytest.mark.parametrize("ahead_s", [-7200, 7200])
+def test_moments_are_those_of_the_servers_clock(
+    ahead_s: int, con: duckdb.DuckDBPyConnection
+) -> None:
+    """A machine whose clock is ahead would ask for what is not there yet, and never again."""
+    with answering((200, EMPTY)) as server:
+        server.clock_s = now_us() / 10**6 + ahead_s
+        pull(con, QUICK, address_of(server), Path())
+    (until_us,) = con.execute("select max(until_us) from pulls").fetchall()[0]
+    newest_s = server.clock_s - QUICK.delay_s
+    assert newest_s - QUICK.step_s < until_us / 10**6 <= newest_s
 
 
 def test_a_server_that_is_down_is_named(con: duckdb.DuckDBPyConnection) -> None:
@@ -530,6 +633,56 @@ def test_a_node_without_gpus_is_none_of_the_clusters() -> None:
     assert (counts.gaps, counts.gap_s, counts.used) == (1, 60, 9)
 
 
+def test_a_node_that_has_no_gpus_any_more_is_taken_out() -> None:
+    idle = {"n": dict.fromkeys(GRID.moments, 0.0)}
+    gpus = {"n": {at: 8.0 if at < 660 else 0.0 for at in GRID.moments}}
+    answers = [Answer(StateQuery(state="down", query="x"), idle)]
+    records, after = changes(GRID, gpus, answers, {}, None, counts := Counts())
+    assert [(record["ts"][14:16], record["gpus"]) for record in records] == [("10", 8), ("11", 0)]
+    assert (after, counts.gaps) == ({"n": NodeState("idle", 0)}, 0)
+
+
+@pytest.mark.parametrize("number", [1.5, -1.0, 2.0**53, 1e300])
+def test_a_number_of_gpus_that_is_none_is_refused(number: float) -> None:
+    gpus = {"n": dict.fromkeys(GRID.moments, number)}
+    with pytest.raises(UsageError, match=r"node n has .* GPUs; count whole ones"):
+        changes(GRID, gpus, [], {}, None, Counts())
+
+
+@pytest.mark.parametrize(
+    ("cluster", "said"), [(None, ("a", "b")), ("a", ("a", "b")), ("a", ("b",))]
+)
+def test_what_is_called_alike_in_two_clusters_is_not_taken_for_one(
+    cluster: str | None, said: tuple[str, ...], con: duckdb.DuckDBPyConnection
+) -> None:
+    series = [{"metric": {"node": "n", "cluster": name}, "values": []} for name in said]
+    answer = json.dumps({"status": "success", "data": {"result": series}})
+    policy = QUICK.model_copy(update={"cluster": cluster})
+    with (
+        answering((200, answer)) as server,
+        pytest.raises(UsageError, match="query gpus: series of another cluster"),
+    ):
+        pull(con, policy, address_of(server), Path())
+
+
+@needs_prometheus
+@pytest.mark.parametrize("cluster", [None, "east"])
+def test_a_cluster_that_is_called_otherwise_does_not_count_twice(
+    url: str, con: duckdb.DuckDBPyConnection, cluster: str | None
+) -> None:
+    pulled_all(con, url, until_us=B_US + 30 * MINUTE_US)
+    before = everything(con)
+    with pytest.raises(UsageError, match=r"was west when node states were pulled"):
+        pulled_all(con, url, WHOLE.model_copy(update={"cluster": cluster}))
+    assert everything(con) == before
+
+
+def test_a_dot_in_a_clusters_name_is_a_dot() -> None:
+    query = Server(Prometheus(cluster="eu.1"), "http://host", None).query('x{c=~"{cluster}"}')
+    (pattern,) = re.findall('"(.*)"', query)
+    assert [name for name in ("eu.1", "eu-1", "eux1") if re.fullmatch(pattern, name)] == ["eu.1"]
+
+
 def test_where_a_query_should_speak_and_does_not_the_state_is_unknown_unless_settled() -> None:
     down, allocated = StateQuery(state="down", query="x"), StateQuery(state="allocated", query="y")
     gpus = {"n": dict.fromkeys(GRID.moments, 8.0)}
@@ -579,12 +732,12 @@ def test_without_an_address_there_is_nothing_to_pull_from(con: duckdb.DuckDBPyCo
 
 # --- numbers --------------------------------------------------------------------------------------
 
-GRID = Grid(600, 1200, 60)
+GRID = Grid(600, 1200, 60, remember_s=900)
 
 
 def cleaned(values: dict[int, str], counter: bool = False) -> tuple[dict[int, float], Counts]:
     counts = Counts()
-    series = [Series({}, sorted(values.items()))]
+    series = [Series({}, [(at, float(text)) for at, text in sorted(values.items())])]
     (found,) = clean(series, GRID, frozenset(Prometheus().sentinels), {}, counts, counter)
     return found.numbers, counts
 
@@ -630,6 +783,99 @@ def test_after_its_first_number_each_moment_of_a_series_is_a_number_or_in_a_gap(
     assert counts.gaps == len([at for at in silent if at - 60 not in silent])
 
 
+@given(
+    said=st.dictionaries(st.integers(0, 39), st.integers(0, 5)),
+    cuts=st.sets(st.integers(1, 39)),
+    remembered=st.integers(0, 6),
+)
+def test_however_time_is_cut_a_counter_and_its_gaps_are_the_same(
+    said: dict[int, int], cuts: set[int], remembered: int
+) -> None:
+    """A number each minute or none. The last one is remembered for so many minutes, or for one."""
+    grown, counts = {}, Counts()
+    for first, until in pairwise([0, *sorted(cuts), 40]):
+        grid = Grid(first * 60, until * 60, 60, remembered * 60)
+        values = [(at, float(said[at // 60])) for at in grid.heard if at // 60 in said]
+        (found,) = clean([Series({}, values)], grid, frozenset(), {}, counts, counter=True)
+        grown |= {at // 60: value for at, value in found.numbers.items()}
+
+    before = {at: max((then for then in said if then < at), default=-99) for at in range(40)}
+    known = {at: then for at, then in before.items() if at - then <= max(remembered, 1)}
+    assert grown == {
+        at: said[at] - (said[then] if said[at] >= said[then] else 0)
+        for at, then in known.items()
+        if at in said
+    }
+    assert counts.counter_resets == sum(
+        said[at] < said[then] for at, then in known.items() if at in said
+    )
+    silent = [at for at in known if at not in said]
+    assert counts.gap_s == 60 * len(silent)
+    assert counts.gaps == len([at for at in silent if at - 1 in said])
+
+
+class CountingSeconds(BaseHTTPRequestHandler):
+    """A Prometheus whose one series is a counter: the second since 1970."""
+
+    def do_GET(self) -> None:
+        asked = {name: said[0] for name, said in parse_qs(urlsplit(self.path).query).items()}
+        if "start" in asked:
+            start, end, step = (int(asked[name]) for name in ("start", "end", "step"))
+            text = answer_of({"node": "n"}, [(at, str(at)) for at in range(start, end + 1, step)])
+        else:
+            text = clock(now_us() / 10**6)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def counting() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), CountingSeconds)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield address_of(server)
+    server.shutdown()
+    server.server_close()
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    pulls=st.lists(
+        st.tuples(st.sampled_from([7, 60, 90, 300]), st.integers(1, 1200)), min_size=2, max_size=5
+    )
+)
+def test_however_the_step_changes_every_second_of_a_counter_counts_once(
+    counting: str, pulls: list[tuple[int, int]]
+) -> None:
+    """(step, seconds further) of pulls one after the other."""
+    second = SampleQuery(query="x", counter=True)
+    until_s = B_S
+    with harness.fresh_warehouse() as con:
+        for step_s, further_s in pulls:
+            until_s += further_s
+            policy = Prometheus(step_s=step_s, states=(), samples={"second": second})
+            pull(con, policy, counting, Path(), B_US, until_s * 10**6)
+        rows = con.execute("select ts_us, value from samples order by ts_us").fetchall()
+    moments = [int(ts_us // 10**6) for ts_us, _ in rows]
+    assert len(set(moments)) == len(moments)
+    # The first number grew since the moment before it, each other one since the one before.
+    assert [int(value) for _, value in rows[1:]] == [b - a for a, b in pairwise(moments)]
+
+
+@pytest.mark.parametrize(
+    ("combine", "kept"),
+    [("sum", {}), ("avg", {}), ("max", {600: 1.7e308}), ("min", {600: 1.7e308})],
+)
+def test_a_sum_past_every_number_is_none(combine: Any, kept: dict[int, float]) -> None:
+    query = SampleQuery(query="x", combine=combine)
+    several = [Clean({}, {600: 1.7e308})] * 3
+    assert combined("x", query, several, counts := Counts()) == {"{}": kept}
+    assert (counts.used, counts.not_numbers) == (len(kept), 1 - len(kept))
+
+
 # --- the policy -----------------------------------------------------------------------------------
 
 
@@ -638,11 +884,14 @@ def test_after_its_first_number_each_moment_of_a_series_is_a_number_or_in_a_gap(
     [
         ("{url: 'http://me:secret@host:9090'}", "credentials_file"),
         ("{url: 'host:9090'}", "http://host:9090"),
-        ("{step_s: 1, chunk_s: 86400}", "10,998 steps"),
+        ("{step_s: 1, chunk_s: 86400}", "10,099 steps"),
+        ("{step_s: 1, chunk_s: 1, remember_s: 86400}", "remember_s"),
+        ("{gpus: 'x{cluster=\"{cluster}\"}'}", 'cluster=~"{cluster}"'),
         ("{gpus: 'x{cluster=\"{clutser}\"}{clutser}'}", "no placeholder"),
         ("{cluster: 'a\"} or up{x=\"'}", "pattern"),
         ("{states: [{state: idle, query: up}]}", "allocated"),
         ("{samples: {x: {query: up, by: [pod]}}}", "cluster_queue"),
+        ("{samples: {node_states: {query: up}}}", "call the sample otherwise"),
         ("{chunk: 3}", "did you mean chunk_s"),
     ],
 )
@@ -655,10 +904,17 @@ def test_a_fault_of_the_section_is_told(section: str, says: str) -> None:
     assert ":secret@" not in told
 
 
-def test_the_longest_chunk_is_one_that_prometheus_answers() -> None:
-    # A chunk of n steps asks for n moments and the one before.
-    assert (MOST_POINTS - 2) + 1 <= 11_000
-    assert Prometheus(step_s=1, chunk_s=MOST_POINTS - 2).chunk_s == 10_998
+@needs_prometheus
+@pytest.mark.parametrize(("chunk_s", "remember_s"), [(10_099, 900), (10_998, 0)])
+def test_the_longest_chunk_is_one_that_prometheus_answers(
+    url: str, con: duckdb.DuckDBPyConnection, chunk_s: int, remember_s: int
+) -> None:
+    longest = {"step_s": 1, "chunk_s": chunk_s, "remember_s": remember_s}
+    with pytest.raises(ValidationError, match="must hold"):
+        Prometheus.model_validate(longest | {"chunk_s": chunk_s + 1})
+    policy = Prometheus(**longest, states=(), samples={})
+    (done,) = pull(con, policy, url, Path(), B_US, B_US + chunk_s * 10**6)
+    assert len(done.grid.moments) == chunk_s
 
 
 def test_the_policy_file_says_what_holds_without_it() -> None:

@@ -7,10 +7,12 @@ import dagster as dg
 import duckdb
 import pytest
 
+from answers.home import Home
 from metrics.errors import HeadwayError, StorageFault, UnreadableInput, WarehouseBusy
-from pipelines.defs.site import Site
+from pipelines.defs.site import Report, Site
 from pipelines.derive import FailedChecks
 from pipelines.faults import storage_faults
+from pipelines.run import run
 from pipelines.warehouse import transaction
 
 
@@ -95,6 +97,19 @@ def test_a_fault_of_the_disk_says_what_where_and_what_to_do(fault: Exception, sa
 def test_other_errors_pass_as_they_are() -> None:
     with pytest.raises(FileNotFoundError), storage_faults(Path("/the/home")):
         raise FileNotFoundError(errno.ENOENT, "no such file")
+
+
+def test_a_run_that_dagster_ends_says_what_was_at_the_root_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own error names only the part that failed."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Site, "setup_for_execution", full)
+    with pytest.raises(HeadwayError, match=r"the run failed: .*resource.*No space left on device"):
+        run(Home.open(tmp_path), Report())
 
 
 def test_a_transaction_that_the_database_ended_itself_tells_its_own_error() -> None:
