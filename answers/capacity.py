@@ -3,6 +3,8 @@
 A span is (from, to) in µs, whole UTC hours; amounts are GPU-µs, integers of any size.
 """
 
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from answers.mart import Mart
@@ -59,12 +61,13 @@ def spent(ledger: list[dict[str, Any]]) -> Spent:
     return Spent(dict(sorted(sums.items())))
 
 
-def tenants(mart: Mart, over: Span, cluster: str | None = None) -> list[dict[str, Any]]:
-    """What each tenant's jobs held, and how much of it was useful, the most first."""
-    return mart.rows(
-        "select tenant, sum(gpu_us)::hugeint as gpu_us, coalesce(sum(gpu_us)"
-        " filter ('useful' in (category, component)), 0)::hugeint as useful_gpu_us from capacity"
+def tenants(mart: Mart, over: Span, cluster: str | None = None) -> dict[str, Spent]:
+    """What each tenant's jobs held, the most first."""
+    found = mart.rows(
+        "select tenant, category, component, sum(gpu_us)::hugeint as gpu_us from capacity"
         " where tenant is not null and hour_us >= ? and hour_us < ?"
-        " and (?::varchar is null or cluster = ?) group by tenant order by gpu_us desc, tenant",
+        " and (?::varchar is null or cluster = ?) group by all order by tenant",
         [*over, cluster, cluster],
     )
+    held = {tenant: spent(list(rows)) for tenant, rows in groupby(found, itemgetter("tenant"))}
+    return dict(sorted(held.items(), key=lambda item: -item[1].installed))

@@ -1,6 +1,6 @@
 """Capacity in words and rows, for its page and for the weekly review."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,16 +12,41 @@ from metrics.policy import Price
 Rows = list[dict[str, str]]
 
 
+def useful(spent: Spent) -> str:
+    """The share of useful steps, as far as steps are recorded."""
+    if not spent.is_use_known:
+        return format.UNKNOWN
+    return ("at least " if spent.unrecorded else "") + format.percent(spent.share(spent.busy))
+
+
+def title(spent: Spent) -> str:
+    """How much is useful, as the head of a page."""
+    if not spent.is_use_known:
+        return "How much of installed GPU time is useful is unknown"
+    said = useful(spent)
+    return f"{said[0].upper()}{said[1:]} of installed GPU time is useful"
+
+
 def sentence(spent: Spent, price: Price) -> str:
     """The two named figures, and the gap as what is on purpose and the rest."""
-    gap = spent.installed - spent.busy
+    said = (
+        f"Busy share **{useful(spent)}** (useful steps of what is installed), allocated share"
+        f" **{format.percent(spent.share(spent.allocated))}**. "
+    )
+    on_purpose = f"**{format.percent(spent.share(spent.deliberate))}** on purpose"
+    if not spent.is_use_known:
+        return (
+            f"{said}No job that held GPUs records steps; {on_purpose} (reserves, draining,"
+            " maintenance) is all that is known of the gap."
+        )
+    gap = format.percent(spent.share(spent.installed - spent.busy))
     lost = f", {format.money(cost(spent.rest, price), price)}" if price.per_gpu_hour else ""
+    if spent.unrecorded:
+        gap = f"at most {gap}"
+        lost += f" ({format.percent(spent.share(spent.unrecorded))} with jobs that record no steps)"
     return (
-        f"Busy share **{format.percent(spent.share(spent.busy))}** (useful steps of what is"
-        f" installed), allocated share **{format.percent(spent.share(spent.allocated))}**. The gap"
-        f" of {format.percent(spent.share(gap))} is"
-        f" **{format.percent(spent.share(spent.deliberate))}** on purpose (reserves, draining,"
-        f" maintenance) and **{format.percent(spent.share(spent.rest))}** the rest{lost}."
+        f"{said}The gap of {gap} is {on_purpose} (reserves, draining, maintenance) and"
+        f" **{format.percent(spent.share(spent.rest))}** the rest{lost}."
     )
 
 
@@ -74,17 +99,17 @@ def _what(category: str, component: str) -> str:
     return STATE_LABELS[category] if is_of_node else BY_ID[category].label
 
 
-def tenants(found: Sequence[dict[str, Any]], price: Price) -> Rows:
+def tenants(found: Mapping[str, Spent], price: Price) -> Rows:
     """What each tenant's jobs held and cost."""
-    money = _money([row["gpu_us"] for row in found], price)
+    money = _money([held.installed for held in found.values()], price)
     return [
         {
-            "Tenant": row["tenant"],
-            "GPU time held": format.gpu_hours(row["gpu_us"]),
-            "Useful": format.percent(Fraction(row["useful_gpu_us"], row["gpu_us"])),
+            "Tenant": tenant,
+            "GPU time held": format.gpu_hours(held.installed),
+            "Useful": useful(held),
         }
         | ({"Cost": amount} if price.per_gpu_hour else {})
-        for row, amount in zip(found, money, strict=True)
+        for (tenant, held), amount in zip(found.items(), money, strict=True)
     ]
 
 

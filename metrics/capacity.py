@@ -98,8 +98,18 @@ class Spent:
 
     @property
     def busy(self) -> int:
-        """Useful steps: allocated but idle is waste."""
+        """Useful steps, as far as steps are recorded: allocated but idle is waste."""
         return self.by_group.get("useful", 0)
+
+    @property
+    def unrecorded(self) -> int:
+        """What jobs had that record no steps: nobody knows how much of it was useful."""
+        return self.by_group.get("no_record", 0)
+
+    @property
+    def is_use_known(self) -> bool:
+        """Whether `busy` says anything: not where no job that had GPUs records steps."""
+        return not self.unrecorded or not {"useful", "lost"}.isdisjoint(self.by_group)
 
     @property
     def deliberate(self) -> int:

@@ -17,7 +17,7 @@ import duckdb
 
 from answers.clock import now_us
 from metrics.errors import UnknownKind, UnreadableInput, UsageError
-from pipelines.reading import Batch, incoming_steps, read
+from pipelines.reading import Batch, incoming_records, read
 from pipelines.sources import Settings, Source
 from pipelines.sources.registry import SOURCES, recognise
 from pipelines.storing import count_lines, store_events, store_rejects, store_steps
@@ -132,7 +132,7 @@ def ingest_file(
     """
     known = Summary(path, source.name, known=True)
     state = _state_of(path)
-    with ThreadPoolExecutor(max_workers=1) as beside, incoming_steps(con):
+    with ThreadPoolExecutor(max_workers=1) as beside, incoming_records(con):
         digested = beside.submit(_fingerprint, path, source, settings)
         if _holds(con, "path", _text_of(path)) and _holds(con, "fingerprint", digested.result()):
             return known

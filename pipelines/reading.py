@@ -1,12 +1,13 @@
 """One file into records that wait to be stored: what its source yields, checked.
 
-Lifecycle records are few and are checked one by one. Step records can be a hundred million, so a
-canonical file of them is read whole by DuckDB (`take bulk`) where every record in it is good. Where
-something is wrong the file is read in blocks, halved down to the lines at fault, so that one torn
-line costs no more than its neighbours. Either way `sql/ingest/judged_steps.sql` judges.
+Lifecycle records are checked one by one. Step records can be a hundred million, so a canonical file
+of them is read whole by DuckDB (`take bulk`) where every record in it is good. Where something is
+wrong the file is read in blocks, halved down to the lines at fault, so that one torn line costs no
+more than its neighbours. Either way `sql/ingest/judged_steps.sql` judges.
 
-What was read of steps waits in the temporary table `incoming`. `line` is null there in a file that
-was read whole: then the place in the table tells the record's place in the file.
+What was read waits in temporary tables, so that a file may be larger than memory: steps in
+`incoming`, lifecycle records in `incoming_events`, which is there once the first of them is. `line`
+is null for steps that were read whole: then the place in the table tells the place in the file.
 """
 
 import tempfile
@@ -54,9 +55,9 @@ _STEP_SCHEMA = pa.schema(
 
 @dataclass
 class Batch:
-    """What was read of a file besides its good steps: events, rejects, and counts.
+    """What was read of a file besides its good records: rejects, and counts.
 
-    `rejects` are (line, reason, raw text); `events` columns of the events table, and `line`. With a
+    `rejects` are (line, reason, raw text); `events` counts the lifecycle records that wait. With a
     `salt` user names are hashed before anything else is done with a record. Where it
     `counts_records`, the lines of its steps are counts of records, which blank lines are not.
     """
@@ -66,7 +67,7 @@ class Batch:
 
     read: int = 0
     dropped_fields: int = 0
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: int = 0
     rejects: list[tuple[int | None, str, str]] = field(default_factory=list)
 
     def reject(self, line: int | None, reason: str, raw: str) -> None:
@@ -87,8 +88,8 @@ class Batch:
 
 
 @contextmanager
-def incoming_steps(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """The temporary table `incoming`, empty, for as long as a file is at work."""
+def incoming_records(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """The temporary tables in which records wait, empty, for as long as a file is at work."""
     con.execute(
         "create or replace temp table incoming (job varchar, attempt integer, step bigint, "
         "ts_us bigint, duration_us bigint, data_wait_us bigint, straggler_us bigint, "
@@ -97,7 +98,8 @@ def incoming_steps(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     finally:
-        con.execute("drop table if exists incoming")
+        for name in ("incoming", "incoming_events", "judged_steps"):
+            con.execute(f"drop table if exists {name}")
 
 
 def read(con: duckdb.DuckDBPyConnection, path: Path, source: Source, settings: Settings) -> Batch:
@@ -238,7 +240,8 @@ def _take_block(con: duckdb.DuckDBPyConnection, block: list[tuple[int, str]], ba
 def take_records(
     con: duckdb.DuckDBPyConnection, records: Iterable[Record | Reject], batch: Batch
 ) -> None:
-    """Check records one by one: good steps into `incoming`, all else into the batch."""
+    """Check records one by one: good ones to where they wait, all else into the batch."""
+    events: list[dict[str, Any]] = []
     steps: list[dict[str, Any]] = []
     for record in records:
         batch.read += 1
@@ -250,18 +253,50 @@ def take_records(
             if record.stream == "lifecycle":
                 checked = check_lifecycle(fields)
                 batch.dropped_fields += checked.dropped
-                stored = {"record_key": checked.key, "line": record.line}
-                batch.events.append(checked.columns | stored)
+                events.append(checked.columns | {"record_key": checked.key, "line": record.line})
             else:
                 steps.append(_step_row(record))
                 batch.dropped_fields += len(record.fields.keys() - set(STEP_FIELDS))
         except BadRecord as e:
             batch.reject(record.line, str(e), allowed_fields(fields))
+        if len(events) >= BATCH_RECORDS:
+            _let_events_wait(con, events, batch)
+            events = []
         if len(steps) >= BATCH_RECORDS:
             _judge(con, steps, batch)
             steps = []
-    if steps:
-        _judge(con, steps, batch)
+    _let_events_wait(con, events, batch)
+    _judge(con, steps, batch)
+
+
+_ARROW = {
+    "VARCHAR": pa.string(),
+    "VARCHAR[]": pa.list_(pa.string()),
+    "BIGINT": pa.int64(),
+    "INTEGER": pa.int32(),
+    "BOOLEAN": pa.bool_(),
+}
+
+
+def _let_events_wait(
+    con: duckdb.DuckDBPyConnection, events: list[dict[str, Any]], batch: Batch
+) -> None:
+    """Move checked lifecycle records into `incoming_events`."""
+    if not events:
+        return
+    if not batch.events:
+        con.execute(
+            "create temp table incoming_events as select * exclude (event_id, file_id, job_id),"
+            " null::varchar as job, null::bigint as line from events limit 0"
+        )
+    # A record has few of the many columns, and a table of them all would be mostly made of nothing.
+    told = set().union(*events)
+    described = con.execute("describe incoming_events").fetchall()
+    schema = pa.schema([(name, _ARROW[kind]) for name, kind, *_ in described if name in told])
+    con.register("event_batch", pa.Table.from_pylist(events, schema=schema))
+    con.execute("insert into incoming_events by name from event_batch")
+    con.unregister("event_batch")
+    batch.events += len(events)
 
 
 def _step_row(record: Record) -> dict[str, Any]:
@@ -288,6 +323,8 @@ def _step_value(name: str, value: object) -> object:
 
 
 def _judge(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], batch: Batch) -> None:
+    if not rows:
+        return
     table = pa.Table.from_pylist(rows, schema=_STEP_SCHEMA)
     con.register("parsed_steps", table)
     con.execute(f"create or replace temp table judged_steps as {sql.read('ingest/judged_steps')}")

@@ -35,8 +35,10 @@ class Checked:
     @property
     def key(self) -> str:
         """Identity of the record: a digest over all its fields, so that equal records are one."""
-        text = json.dumps(self.columns, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return hashlib.blake2b(_CANON.encode(self.columns).encode(), digest_size=16).hexdigest()
+
+
+_CANON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def time_us(value: object) -> int:

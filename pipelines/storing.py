@@ -8,13 +8,11 @@ one transaction a file.
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 import sql
-from pipelines.reading import BATCH_RECORDS
 from pipelines.sources import Reject
 from pipelines.sources.text import lines
 from pipelines.warehouse import one_row
@@ -30,22 +28,10 @@ class Stored:
     refused: int = 0
 
 
-def store_events(
-    con: duckdb.DuckDBPyConnection, file_id: int, events: list[dict[str, Any]]
-) -> Stored:
-    """Store the lifecycle records that are not there yet, but for those of folded hours."""
-    if not events:
+def store_events(con: duckdb.DuckDBPyConnection, file_id: int, incoming: int) -> Stored:
+    """Store of the lifecycle records that wait those that are new, and of no folded hour."""
+    if not incoming:
         return Stored()
-    con.execute("create or replace temp table incoming_events as from events limit 0")
-    con.execute("alter table incoming_events add column job varchar")
-    con.execute("alter table incoming_events add column line bigint")
-    described = con.execute("describe incoming_events").fetchall()
-    names = [row[0] for row in described]
-    for start in range(0, len(events), BATCH_RECORDS):
-        table = _event_table(events[start : start + BATCH_RECORDS], described)
-        con.register("event_batch", table)
-        con.execute("insert into incoming_events by name from event_batch")
-        con.unregister("event_batch")
     refused = _refuse_events(con, file_id)
     _name_jobs(con, "incoming_events")
     (new,) = one_row(
@@ -53,36 +39,19 @@ def store_events(
         "select count(distinct record_key) from incoming_events "
         "where record_key not in (select record_key from events)",
     )
-    kept = [n for n in names if n not in ("event_id", "file_id", "job", "job_id", "line")]
-    columns = ", ".join(f'"{name}"' for name in kept)
     con.execute(
         "insert into events by name "
         "select next_event_id + row_number() over (order by ts_us, record_key) - 1 as event_id, "
-        f"$file_id as file_id, jobs.job_id, {columns} "
-        "from (select distinct on (record_key) * exclude (job_id) from incoming_events) "
+        "$file_id as file_id, job_id, fresh.* exclude (job, line) "
+        "from (select distinct on (record_key) * from incoming_events) fresh "
         "left join jobs using (job), counters "
         "where record_key not in (select record_key from events)",
         {"file_id": file_id},
     )
-    con.execute("drop table incoming_events")
     con.execute(
         "update counters set next_event_id = (select coalesce(max(event_id), 0) + 1 from events)"
     )
-    return Stored(int(new), len(events) - int(new) - refused, refused=refused)
-
-
-_ARROW = {
-    "VARCHAR": pa.string(),
-    "VARCHAR[]": pa.list_(pa.string()),
-    "BIGINT": pa.int64(),
-    "INTEGER": pa.int32(),
-    "BOOLEAN": pa.bool_(),
-}
-
-
-def _event_table(events: list[dict[str, Any]], described: list[tuple[Any, ...]]) -> pa.Table:
-    schema = pa.schema([(row[0], _ARROW[row[1]]) for row in described])
-    return pa.Table.from_pylist(events, schema=schema)
+    return Stored(int(new), incoming - int(new) - refused, refused=refused)
 
 
 def _name_jobs(con: duckdb.DuckDBPyConnection, relation: str) -> None:

@@ -102,7 +102,7 @@ def page() -> None:
         return
     frame.head(
         seen,
-        f"{format.percent(spent.share(spent.busy))} of installed GPU time is useful",
+        capacity_text.title(spent),
         f"{capacity_text.sentence(spent, price)} This is for planning: neither share is ever an"
         " objective, as maximising it removes the reserves that every objective lives on.",
         with_scope=False,

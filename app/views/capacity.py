@@ -22,7 +22,7 @@ class Capacity:
 
     spent: Spent
     bins: tuple[Bin, ...]
-    tenants: tuple[dict[str, Any], ...]
+    tenants: dict[str, Spent]
 
 
 def capacity(facts: Facts, scope: Scope, start_us: int, end_us: int) -> Capacity:
@@ -32,7 +32,7 @@ def capacity(facts: Facts, scope: Scope, start_us: int, end_us: int) -> Capacity
     return Capacity(
         ledger.spent(rows),
         tuple(_bins(rows, over, facts.data_through_us or 0)),
-        tuple(ledger.tenants(facts.mart, over, cluster)),
+        ledger.tenants(facts.mart, over, cluster),
     )
 
 

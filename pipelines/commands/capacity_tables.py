@@ -1,5 +1,6 @@
 """Capacity and fair share as tables: GPU-hours, shares and money that add up as printed."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -50,24 +51,39 @@ def _lines(found: Spent) -> list[tuple[str, str, int]]:
 def _print_figures(found: Spent) -> None:
     out = console()
     out.print(
-        f"busy share {_share(found, found.busy)}: useful steps of what is installed;"
+        f"busy share {_useful(found)}: useful steps of what is installed;"
         f" allocated share {_share(found, found.allocated)}. Neither is an objective.",
     )
-    gap = found.installed - found.busy
-    out.print(
-        f"the gap of {_share(found, gap)} is {_share(found, found.deliberate)} on purpose"
-        f" (reserves, draining, maintenance) and {_share(found, found.rest)} the rest",
-    )
-
-
-def print_tenants(rows: list[dict[str, Any]], price: Price) -> None:
-    """What each tenant's jobs held and cost."""
-    if not rows:
+    on_purpose = f"{_share(found, found.deliberate)} on purpose (reserves, draining, maintenance)"
+    if not found.is_use_known:
+        out.print(f"no job that held GPUs records steps: of the gap only {on_purpose} is known")
         return
-    parts = [row["gpu_us"] for row in rows]
+    gap = _share(found, found.installed - found.busy)
+    out.print(
+        f"the gap of {'at most ' if found.unrecorded else ''}{gap} is {on_purpose}"
+        f" and {_share(found, found.rest)} the rest"
+    )
+    if found.unrecorded:
+        out.print(f"jobs that record no steps had {_share(found, found.unrecorded)} of it")
+
+
+def _useful(found: Spent) -> str:
+    """The share of useful steps, as far as steps are recorded."""
+    if not found.is_use_known:
+        return "unknown"
+    return ("at least " if found.unrecorded else "") + _share(found, found.busy)
+
+
+def print_tenants(found: Mapping[str, Spent], price: Price) -> None:
+    """What each tenant's jobs held and cost."""
+    if not found:
+        return
+    parts = [held.installed for held in found.values()]
     cells = [
-        [row["tenant"], hours, percent(row["useful_gpu_us"] / row["gpu_us"]), money]
-        for row, hours, money in zip(rows, _hours(parts), _money(parts, price), strict=True)
+        [tenant, hours, _useful(held), money]
+        for (tenant, held), hours, money in zip(
+            found.items(), _hours(parts), _money(parts, price), strict=True
+        )
     ]
     heads = ("tenant", ">GPU-hours held", ">useful", f">{price.currency}")
     print_table("Cost by tenant", heads, cells)

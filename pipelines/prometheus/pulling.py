@@ -23,7 +23,7 @@ from pipelines.ingest import store
 from pipelines.prometheus.asking import Series, Server, secret_of
 from pipelines.prometheus.cleaning import Clean, Counts, Grid, clean, combined
 from pipelines.prometheus.node_states import Answer, NodeState, Values, by_node, changes
-from pipelines.reading import Batch, incoming_steps, take_records
+from pipelines.reading import Batch, incoming_records, take_records
 from pipelines.sources import Record
 from pipelines.warehouse import one_row, transaction
 
@@ -143,7 +143,7 @@ def _pull_states(
         for node, state, gpus_known in con.execute("from pulled_nodes").fetchall()
     }
     records, after = changes(pulled.grid, gpus, answers, known, settings.cluster, pulled.counts)
-    with incoming_steps(con), transaction(con):
+    with incoming_records(con), transaction(con):
         if records:
             _store_records(con, pulled, records)
         for node, now in after.items():

@@ -38,7 +38,7 @@ def json_record(number: int, text: str) -> Record | Reject:
 def value_of(text: str) -> Any:
     """What a line of JSON says. Raises ValueError, or RecursionError where it is too deep."""
     try:
-        return json.loads(text, object_pairs_hook=_first_of_each)
+        return _STRICT.decode(text)
     except ValueError:
         strict = _LOOSE.sub(_as_strict, text.strip().removeprefix("\ufeff"))
         return json.loads(strict, object_pairs_hook=_first_of_each, parse_int=_integer)
@@ -51,6 +51,9 @@ def _as_strict(found: re.Match[str]) -> str:
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # Of a key given twice the first counts, as in the bulk reader.
     return dict(reversed(pairs))
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_first_of_each)
 
 
 def _integer(digits: str) -> int | float:

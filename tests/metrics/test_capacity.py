@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from metrics.capacity import (
     DELIBERATE,
     GROUPS,
+    NODE,
     Spent,
     cost,
     group_of,
@@ -116,3 +117,18 @@ def test_rounded_parts_add_up_and_none_is_off_by_one(parts: list[Fraction]) -> N
     whole = rounded(parts)
     assert sum(whole) == round(sum(parts, Fraction(0)))
     assert all(abs(amount - part) < 1 for amount, part in zip(whole, parts, strict=True))
+
+
+def test_the_busy_share_is_the_least_where_a_job_records_no_steps_and_unknown_where_none_does() -> (
+    None
+):
+    recorded = {("useful", "step"): 6 * H, ("restart", "requeue"): 1 * H, ("idle", NODE): 1 * H}
+    hidden = {("uninstrumented", "run"): 2 * H, ("allocated", "no_record"): 1 * H}
+    assert (Spent(recorded).unrecorded, Spent(recorded).is_use_known) == (0, True)
+    assert (Spent(recorded | hidden).unrecorded, Spent(recorded | hidden).is_use_known) == (
+        3 * H,
+        True,
+    )
+    assert not Spent(hidden | {("idle", NODE): 1 * H}).is_use_known
+    # GPUs that nobody had were not useful: that is known.
+    assert Spent({("idle", NODE): 1 * H}).is_use_known

@@ -125,6 +125,16 @@ def test_a_survival_by_many_factors_is_compared_exactly() -> None:
     assert quantile_us(mixed, 1 - third + Fraction(1, 10**30)) == 4
 
 
+def test_a_survival_by_hundreds_of_factors_is_told_from_its_neighbours_by_a_hair() -> None:
+    mixed = [Span(age, age % 3 == 0) for age in range(1, 400)]
+    for age, survival in slow_survival(mixed)[::17]:
+        hair = Fraction(1, 10**60)
+        following = next((at for at, _ in slow_survival(mixed) if at > age), None)
+        assert quantile_us(mixed, 1 - survival) == age
+        assert quantile_us(mixed, 1 - survival - hair) == age
+        assert quantile_us(mixed, 1 - survival + hair) == following
+
+
 def test_ages_past_what_floats_hold_stay_apart() -> None:
     large = 2**53
     assert float(large) == float(large + 1)

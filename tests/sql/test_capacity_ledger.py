@@ -401,3 +401,42 @@ def test_nodes_heard_of_after_all_else_count_from_their_first_record_on(
     # And as at 01:30 the first node was idle nowhere yet.
     harness.rederive(warehouse, at(90 * 60))
     assert spent(warehouse) == held | {"idle node": 30 * 60 * 8}
+
+
+def taken(when: float, job: str, *nodes: str, gpus: int | None = None) -> Record:
+    """A job gets nodes, and says how many GPUs it needs of them or does not."""
+    return event("resources_allocated", when, job, attempt=0, nodes=list(nodes), gpus=gpus)
+
+
+def holds(con: duckdb.DuckDBPyConnection) -> list[tuple[str, str, int]]:
+    """What the last refresh spread over nodes: job, node, GPUs."""
+    return con.execute(
+        "select job, node, gpus from node_holds join jobs using (job_id) order by all"
+    ).fetchall()
+
+
+def test_nodes_whose_gpus_nobody_tells_are_not_spread_over_however_many_jobs_share_them(
+    capacity: Derived, warehouse: duckdb.DuckDBPyConnection
+) -> None:
+    shared = [taken(10 + number, f"cpu-{number}", "c1") for number in range(5)]
+    found = capacity(*shared, taken(20, "one", "g1", "g2", gpus=2), until(100))
+    # Each of two nodes is as large in that hour as what the job that names its GPUs holds of it.
+    assert found == {"unknown node": 2 * 20, "uninstrumented run": 2 * 80}
+    assert holds(warehouse) == [("one", "g1", 1), ("one", "g2", 1)]
+
+
+def test_a_job_that_names_no_gpus_still_holds_a_node_of_which_another_tells_them(
+    capacity: Derived,
+) -> None:
+    found = capacity(
+        taken(10, "known", "g1", gpus=4),
+        taken(60, "vague", "g1"),
+        event("process_started", 80, "vague", attempt=0),
+        until(100),
+    )
+    # Whoever got g1 last has it whole: 4 GPUs from 60 s on.
+    assert found == {
+        "unknown node": 4 * 10,
+        "uninstrumented run": 4 * 50 + 4 * 20,
+        "startup launch": 4 * 20,
+    }
