@@ -12,7 +12,7 @@ import pytest
 import reference
 import streams
 
-STREAMS = int(os.environ.get("HEADWAY_STREAMS", "240"))
+STREAMS = int(os.environ.get("HEADWAY_STREAMS", "320"))
 BATCH = 20
 
 

@@ -33,6 +33,17 @@ def quiet_answers(records: Records, as_of_us: int | None = None) -> dict[str, An
 
 
 @streams.tried
+@given(st.integers(0, 10**9))
+def test_any_stream_balances_to_the_microsecond(seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, harness.fresh_warehouse() as con:
+        deliver(con, Path(folder), tagged(streams.random_stream(seed)))
+        harness.rederive(con)
+        ledger = harness.ledger(con)
+        walls = con.execute("select job, wall_us from goodput join jobs using (job_id)").fetchall()
+    assert {job: sum(ledger.get(job, {}).values()) for job, _ in walls} == dict(walls)
+
+
+@streams.tried
 @given(st.integers(0, 10**9), st.randoms(use_true_random=False), st.integers(1, 6))
 def test_shuffled_records_in_any_batches_with_refreshes_between_give_the_same(
     seed: int, random: Any, batches: int

@@ -18,7 +18,7 @@ import streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-STREAMS = int(os.environ.get("HEADWAY_STREAMS", "240")) // 16
+STREAMS = int(os.environ.get("HEADWAY_STREAMS", "320")) // 16
 BATCH = 4
 slower = settings(streams.tried, max_examples=-(-streams.EXAMPLES // 3))
 
