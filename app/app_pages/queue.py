@@ -16,9 +16,12 @@ from metrics.survival import Span, curve
 
 def title(tiers: list[spans.Spread], target: Fraction | None) -> str:
     """The answer."""
-    judged = [tier for tier in tiers if tier.within is not None]
-    if not judged:
+    limited = [tier for tier in tiers if tier.limit_us is not None]
+    if not limited:
         return "No tier with a limit had jobs"
+    judged = [tier for tier in limited if tier.within is not None]
+    if not judged:
+        return "Too early to say whether tiers start in time"
     if target is None:
         return "How long each tier waits"
     missed = [tier for tier in judged if (tier.within or 0) < target]
@@ -64,7 +67,7 @@ def show_reasons(seen: View, tier: str | None) -> None:
         for name, us in sorted(sums.items(), key=lambda item: -item[1])
     ]
     if not spenders:
-        st.caption("Nothing waited in the queue.")
+        st.caption("No time in the queue is on record.")
         return
     spent = spend.Spent(spenders, "us", whole, "of waiting")
     frame.show(spend.drawing(spent, seen.theme, "What jobs waited for"), key="reasons")

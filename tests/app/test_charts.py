@@ -439,6 +439,15 @@ def test_a_curve_whose_spans_all_ended_goes_on_to_the_edge() -> None:
     assert open_.datasets["lines"][-1]["s"] == 180
 
 
+def test_a_share_within_a_limit_that_is_not_known_yet_is_not_drawn_as_none() -> None:
+    minute = 60 * 10**6
+    waits = curves.Curve("a tier", curve([Span(minute, True)]), [minute], 600 * 10**6, None)
+    drawn = curves.drawing([waits], "light", "Waits", None)
+    (limit,) = drawn.datasets["limits"]
+    assert (limit["share"], limit["said"]) == (None, format.percent(None) + " within 10\xa0min")
+    assert "unknown within" in drawn.alt
+
+
 def test_a_life_without_step_records_is_not_drawn_as_steps() -> None:
     nothing = life.Life(
         NOW, NOW + H, NOW + H, [(0, NOW, NOW + H)], [], [], [], [], [], H, "a job", False

@@ -90,6 +90,26 @@ def test_a_page_of_an_empty_home_says_what_to_run(
     assert "headway ingest" in said(run)
 
 
+def test_a_tier_whose_only_job_waits_is_not_said_to_have_none(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    home = ingest(tmp_path, one_job("first")[:1], [])
+    run = open_page("queue", home=home)
+    assert not run.exception
+    assert "Too early to say whether tiers start in time" in said(run)
+    assert "standard** unknown within 2 h" in said(run)
+    assert "Not known yet: in no week did half of them end." in said(run)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_a_site_whose_only_job_waits_does_not_break(
+    open_page: Opener, tmp_path: Path, page: str
+) -> None:
+    run = open_page(page, home=ingest(tmp_path, one_job("first")[:1], []), job="first")
+    assert not run.exception
+    assert run.title
+
+
 def test_an_objective_may_be_called_as_the_site_likes(open_page: Opener, tmp_path: Path) -> None:
     home = fleet.lost_72_of_720().publish(tmp_path)
     text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
