@@ -244,9 +244,10 @@ def queue(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
     """Queue waits by tier: from submission to the first completed step."""
     site = Home.at(home)
     with open_mart(site) as mart:
-        answer = questions.queue(mart, site.policy())
+        policy = site.policy()
+        answer = questions.queue(mart, policy)
         if how is Format.TABLE:
-            tables.print_queue(answer)
+            tables.print_queue(answer, policy)
             tables.print_as_of(mart.meta())
         elif how is Format.JSON:
             show.print_json(answer)

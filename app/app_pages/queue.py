@@ -31,6 +31,13 @@ def title(tiers: list[spans.Spread], target: Fraction | None) -> str:
     return f"{named.capitalize()} {'starts' if len(missed) == 1 else 'start'} too late"
 
 
+def limit_of(tier: spans.Spread) -> str:
+    """Its limit, or why it has none."""
+    if tier.limit_us is not None:
+        return format.duration(tier.limit_us)
+    return "best effort" if tier.in_policy else "not in the policy"
+
+
 def show_tiers(tiers: list[spans.Spread]) -> None:
     """Quantiles by tier."""
     frame.table(
@@ -43,7 +50,7 @@ def show_tiers(tiers: list[spans.Spread]) -> None:
             | {f"p{p}": reached(tier, p) for p in spans.QUANTILES}
             | {
                 "Longest": format.duration(tier.longest_us),
-                "Limit": format.duration(tier.limit_us) if tier.limit_us else "best effort",
+                "Limit": limit_of(tier),
                 "Within": format.percent(tier.within) if tier.limit_us else "no limit",
             }
             for tier in tiers
@@ -110,7 +117,10 @@ def sentence(tiers: list[spans.Spread], target: Fraction | None) -> str:
         if tier.limit_us is not None
     ]
     aim = "" if target is None else f" (target {format.percent(target, 0)})"
-    return f"{'; '.join(parts) or 'Every tier is best effort'}{aim}."
+    said = [f"{'; '.join(parts)}{aim}."] if parts else []
+    if strange := [f"**{format.plain(tier.label)}**" for tier in tiers if not tier.in_policy]:
+        said.append(f"The policy has no tier or alias {', '.join(strange)} (`tiers:`).")
+    return " ".join(said) or "Every tier is best effort."
 
 
 def show_curves(seen: View, tiers: list[spans.Spread], target: Fraction | None) -> None:

@@ -9,6 +9,7 @@ from answers.durability import Durability
 from answers.mart import Meta
 from answers.wording import hours
 from metrics.budget import Budget, Unit
+from metrics.policy import Policy
 from metrics.scope import Scope
 from pipelines.show import bar, console, duration, moment, percent, print_table, reached, text
 
@@ -136,7 +137,7 @@ def _as_of(us: int | None, is_given: bool) -> str:
     return f"data as of {moment(us)} UTC{given}"
 
 
-def print_queue(answer: dict[str, dict[str, Any]]) -> None:
+def print_queue(answer: dict[str, dict[str, Any]], policy: Policy) -> None:
     """Queue waits, a row a tier."""
     cells = [
         [
@@ -145,7 +146,7 @@ def print_queue(answer: dict[str, dict[str, Any]]) -> None:
             str(row["censored"]),
             *(reached(row[name], row["max_us"]) for name in questions.QUANTILES),
             duration(row["max_us"]),
-            "best effort" if row["target_us"] is None else duration(row["target_us"]),
+            _target(policy, tier, row["target_us"]),
             "–" if row["target_us"] is None else percent(row["within_target"]),
         ]
         for tier, row in answer.items()
@@ -163,6 +164,12 @@ def print_queue(answer: dict[str, dict[str, Any]]) -> None:
         ">within",
     )
     print_table("Queue waits", heads, cells)
+
+
+def _target(policy: Policy, tier: str, us: int | None) -> str:
+    if us is not None:
+        return duration(us)
+    return "best effort" if policy.tier(tier) else "not in the policy"
 
 
 def print_restarts(rows: list[dict[str, Any]], times: dict[str, Any]) -> None:

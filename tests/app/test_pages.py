@@ -110,6 +110,18 @@ def test_a_page_of_a_site_whose_only_job_waits_does_not_break(
     assert run.title
 
 
+def test_a_tier_that_the_policy_does_not_have_is_not_called_best_effort(
+    open_page: Opener, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = ingest(tmp_path, [one_job("first")[0] | {"tier": "gpu_a100"}, *one_job("first")[1:]], [])
+    run = open_page("queue", home=home)
+    assert "The policy has no tier or alias **gpu\\_a100** (`tiers:`)." in said(run)
+    assert list(tables(run)[0]["Limit"]) == ["not in the policy"]
+    run_command("queue", "--home", str(home))
+    assert "not in the policy" in capsys.readouterr().out
+    assert "best effort" not in said(run)
+
+
 def test_an_objective_may_be_called_as_the_site_likes(open_page: Opener, tmp_path: Path) -> None:
     home = fleet.lost_72_of_720().publish(tmp_path)
     text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
