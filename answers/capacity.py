@@ -60,10 +60,15 @@ def spent(ledger: list[dict[str, Any]]) -> Spent:
 
 
 def tenants(mart: Mart, over: Span, cluster: str | None = None) -> list[dict[str, Any]]:
-    """What each tenant's jobs held, and how much of it was useful, the most first."""
+    """What each tenant's jobs held, and how much of it was useful, the most first.
+
+    That is None where none of them told of a step.
+    """
     return mart.rows(
         "select tenant, sum(gpu_us)::hugeint as gpu_us, coalesce(sum(gpu_us)"
-        " filter ('useful' in (category, component)), 0)::hugeint as useful_gpu_us from capacity"
+        " filter ('useful' in (category, component)),"
+        " case when not bool_or('uninstrumented' in (category, component)) then 0 end"
+        ")::hugeint as useful_gpu_us from capacity"
         " where tenant is not null and hour_us >= ? and hour_us < ?"
         " and (?::varchar is null or cluster = ?) group by tenant order by gpu_us desc, tenant",
         [*over, cluster, cluster],

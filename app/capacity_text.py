@@ -14,6 +14,13 @@ Rows = list[dict[str, str]]
 
 def sentence(spent: Spent, price: Price) -> str:
     """The two named figures, and the gap as what is on purpose and the rest."""
+    if spent.busy_share is None:
+        return (
+            "Busy share **unknown** (no job told of a step), allocated share"
+            f" **{format.percent(spent.share(spent.allocated))}**."
+            f" **{format.percent(spent.share(spent.deliberate))}** is on purpose (reserves,"
+            " draining, maintenance)."
+        )
     gap = spent.installed - spent.busy
     lost = f", {format.money(cost(spent.rest, price), price)}" if price.per_gpu_hour else ""
     return (
@@ -81,7 +88,9 @@ def tenants(found: Sequence[dict[str, Any]], price: Price) -> Rows:
         {
             "Tenant": row["tenant"],
             "GPU time held": format.gpu_hours(row["gpu_us"]),
-            "Useful": format.percent(Fraction(row["useful_gpu_us"], row["gpu_us"])),
+            "Useful": format.UNKNOWN
+            if row["useful_gpu_us"] is None
+            else format.percent(Fraction(row["useful_gpu_us"], row["gpu_us"])),
         }
         | ({"Cost": amount} if price.per_gpu_hour else {})
         for row, amount in zip(found, money, strict=True)

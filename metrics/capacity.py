@@ -102,6 +102,12 @@ class Spent:
         return self.by_group.get("useful", 0)
 
     @property
+    def busy_share(self) -> Fraction | None:
+        """Useful steps of what is installed; None where jobs ran, and none told of a step."""
+        is_untold = not self.busy and "no_record" in self.by_group
+        return None if is_untold else self.share(self.busy)
+
+    @property
     def deliberate(self) -> int:
         """What of the gap is on purpose."""
         return sum(self.by_group.get(group, 0) for group in DELIBERATE)

@@ -102,7 +102,9 @@ def page() -> None:
         return
     frame.head(
         seen,
-        f"{format.percent(spent.share(spent.busy))} of installed GPU time is useful",
+        "How much of installed GPU time is useful is unknown"
+        if spent.busy_share is None
+        else f"{format.percent(spent.busy_share)} of installed GPU time is useful",
         f"{capacity_text.sentence(spent, price)} This is for planning: neither share is ever an"
         " objective, as maximising it removes the reserves that every objective lives on.",
         with_scope=False,

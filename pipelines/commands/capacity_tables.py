@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 from answers.capacity import spent
+from answers.questions import share
 from metrics.capacity import Spent, cost, rounded
 from metrics.conventions import HOUR_US
 from metrics.policy import Price
@@ -49,6 +50,13 @@ def _lines(found: Spent) -> list[tuple[str, str, int]]:
 
 def _print_figures(found: Spent) -> None:
     out = console()
+    if found.busy_share is None:
+        out.print(
+            "busy share unknown: no job told of a step;"
+            f" allocated share {_share(found, found.allocated)}. Neither is an objective.\n"
+            f"{_share(found, found.deliberate)} is on purpose (reserves, draining, maintenance)",
+        )
+        return
     out.print(
         f"busy share {_share(found, found.busy)}: useful steps of what is installed;"
         f" allocated share {_share(found, found.allocated)}. Neither is an objective.",
@@ -66,7 +74,7 @@ def print_tenants(rows: list[dict[str, Any]], price: Price) -> None:
         return
     parts = [row["gpu_us"] for row in rows]
     cells = [
-        [row["tenant"], hours, percent(row["useful_gpu_us"] / row["gpu_us"]), money]
+        [row["tenant"], hours, percent(share(row["useful_gpu_us"], row["gpu_us"])), money]
         for row, hours, money in zip(rows, _hours(parts), _money(parts, price), strict=True)
     ]
     heads = ("tenant", ">GPU-hours held", ">useful", f">{price.currency}")

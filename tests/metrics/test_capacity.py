@@ -73,6 +73,7 @@ def test_the_gap_is_what_is_on_purpose_and_the_rest() -> None:
     assert spent.installed == 100 * H
     # Useful steps are useful on lent and draining nodes, too: 60 + 2 + 1.
     assert spent.busy == 63 * H
+    assert spent.busy_share == Fraction(63, 100)
     # 60 + 5 + 3 + 2 of allocated nodes and 1 of a job's window, 3 lent, 1 of a draining node.
     assert spent.allocated == 75 * H
     # 7 + 1 + 4 + 1 in reserve, 2 + 3 for upkeep.
@@ -93,6 +94,15 @@ def test_the_gap_is_what_is_on_purpose_and_the_rest() -> None:
 
 def test_nothing_installed_has_no_share() -> None:
     assert Spent({}).share(0) is None
+
+
+def test_what_was_useful_is_unknown_where_jobs_ran_and_none_told_of_a_step() -> None:
+    idle = {("idle", "node"): 4 * H}
+    assert Spent(idle).busy_share == 0
+    assert Spent(idle | {("uninstrumented", "run"): H}).busy_share is None
+    assert Spent(idle | {("allocated", "no_record"): H}).busy_share is None
+    told = idle | {("uninstrumented", "run"): 3 * H, ("useful", "step"): H}
+    assert Spent(told).busy_share == Fraction(1, 8)
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
