@@ -255,7 +255,7 @@ def queue(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
             show.print_rows([{"tier": tier} | found for tier, found in answer.items()], _QUEUE, how)
 
 
-_FINDINGS = ("finding", "job", "attempt", "count", "detail")
+_FINDINGS = ("as_of_us", "coverage", "finding", "job", "attempt", "count", "detail")
 
 
 @app.command()
@@ -269,7 +269,7 @@ def quality(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
         elif how is Format.JSON:
             show.print_json(answer)
         else:
-            show.print_rows(answer["findings"], _FINDINGS, how)
+            show.print_rows(questions.quality_rows(answer), _FINDINGS, how)
 
 
 @app.command()

@@ -98,7 +98,9 @@ def _job_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("useful", duration(answer["useful_us"]) if answer["instrumented"] else "unknown"),
         ("goodput", percent(answer["goodput"])),
     ]
-    if not answer["instrumented"]:
+    if answer["state"] == "pending":
+        found.append(("why unknown", "it has not run yet"))
+    elif not answer["instrumented"]:
         found.append(("why unknown", "no step records: the job is not instrumented"))
     return found
 
@@ -444,7 +446,7 @@ def print_preview(answer: dict[str, Any]) -> None:
         False: "would exhaust no further budget; what is exhausted holds rollouts already"
         if spent
         else "would not freeze rollouts",
-        None: "cannot be judged: the data are too old at that moment (`headway refresh`)",
+        None: "cannot be judged: the data are too old at that moment (`headway ingest PATH`)",
     }[answer["would_freeze"]]
     out.print(f"{answer['change']} on {', '.join(answer['nodes'])} {verdict}")
     hours = ", ".join(str(row["hour"])[:16] for row in answer["cheapest_hours"])
