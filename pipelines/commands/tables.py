@@ -401,7 +401,7 @@ def print_journal(rows: list[dict[str, Any]]) -> None:
         [
             str(row["id"]),
             _minute(row["at"]),
-            row["kind"] if row["of"] is None else f"{row['kind']} {row['of']}",
+            _entry(row),
             row["scope"],
             row["who"],
             row["why"],
@@ -410,6 +410,14 @@ def print_journal(rows: list[dict[str, Any]]) -> None:
         for row in rows
     ]
     print_table(f"Journal: {len(rows) or 'nothing'}", heads, cells)
+
+
+def _entry(row: dict[str, Any]) -> str:
+    """Its kind, with the entry that it is about, the state decided on or the type of change."""
+    if row["of"] is not None:
+        return f"{row['kind']} {row['of']}"
+    what = row["body"].get("state") or row["body"].get("change")
+    return f"{row['kind']}: {what}" if what else str(row["kind"])
 
 
 def print_preview(answer: dict[str, Any]) -> None:

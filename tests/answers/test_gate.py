@@ -406,6 +406,10 @@ def test_hands_freeze_and_thaw_at_once(now_frozen: Home) -> None:
     listed = json.loads(headway(now_frozen, "journal", "--format", "json").stdout)
     people = [row["kind"] for row in listed if row["who"] != "headway"]
     assert people == ["thaw", "freeze"]
+    # A decision is read by its state, what was held by the type of change.
+    table = headway(now_frozen, "journal").stdout
+    assert "refusal: firmware" in table
+    assert "decision: frozen" in table
 
 
 def test_a_thaw_that_lifts_nothing_says_so(tmp_path: Path) -> None:
