@@ -176,7 +176,8 @@ def plan_retention(
             "--bytes": size(bytes_, "--bytes") or (found.size if found else None),
             "--interval-seconds": interval_seconds or (found.interval_s if found else None),
             "--run-hours": run_hours,
-        }
+        },
+        job,
     )
     _check("--interval-seconds", interval_s, LONGEST_RUN_H * HOUR_S)
     _check("--run-hours", run_h, LONGEST_RUN_H)
@@ -196,11 +197,16 @@ def plan_retention(
     )
 
 
-def _all_said(values: dict[str, float | None]) -> list[float]:
+def _all_said(values: dict[str, float | None], job: str | None) -> list[float]:
     """The values by their options. Raises UsageError that names all that are missing."""
     missing = [option for option, value in values.items() if value is None]
     if missing:
-        raise UsageError(f"say {', '.join(missing)}; --job tells the first two where recorded")
+        told = (
+            f"the records of {job} do not tell"
+            if job
+            else "--job tells the first two where recorded"
+        )
+        raise UsageError(f"say {', '.join(missing)}; {told}")
     return [value for value in values.values() if value is not None]
 
 

@@ -124,6 +124,12 @@ def test_stale_data_are_unknown(frozen: Home) -> None:
     assert "too old to decide on" in found["explanation"]
 
 
+def test_a_tier_that_is_not_there_is_answered_with_those_that_are(free: Home) -> None:
+    done = headway(free, "gate", "--change", "firmware", "--scope", "tier=gold")
+    assert done.returncode == 2
+    assert "no such tier among batch, interactive, standard" in " ".join(done.stderr.split())
+
+
 def test_before_any_data_it_is_unknown(frozen: Home) -> None:
     assert ask(frozen, hours=-5)["decision"] == "unknown"
 
