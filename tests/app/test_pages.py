@@ -671,7 +671,7 @@ def test_the_fleet_is_one_click_from_an_address_that_is_wrong(open_page: Opener)
 def test_every_command_that_a_page_names_is_one(subtests: pytest.Subtests) -> None:
     sources = "\n".join(path.read_text() for path in (ROOT / "app").rglob("*.py"))
     named = set(re.findall(r"(?:[`\"]headway |(?:shell|command)\(\s*\")([a-z-]+)", sources))
-    assert {"refresh", "preview", "journal", "override"} <= named
+    assert {"ingest", "preview", "journal", "override"} <= named
     known = set(typer.main.get_group(command_line).commands)
     for name in named:
         with subtests.test(name):
