@@ -308,6 +308,10 @@ def reports(facts: Facts, scope: Scope, as_of_us: int, slo: str | None = None) -
     return [report for report in found if slo in (None, report.series.slo)]
 
 
+MOST_NAMED = 8
+"""Of more names than these only the closest is told."""
+
+
 def check_scope(facts: Facts, scope: Scope) -> None:
     """Raise UsageError where the scope names something that is not there."""
     known = {
@@ -321,9 +325,13 @@ def check_scope(facts: Facts, scope: Scope) -> None:
     for key, value in scope.named().items():
         if value not in known[key]:
             raise UsageError(
-                f"--scope {key}={value}: no such {key} among {len(known[key])}"
+                f"--scope {key}={value}: no such {key} among {_some(known[key])}"
                 f"{closest(value, known[key])}"
             )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if 0 < len(names) <= MOST_NAMED else f"{len(names):,}"
 
 
 def check_written(facts: AbstractContextManager[tuple[Facts, Any]], scope: Scope) -> None:

@@ -279,7 +279,7 @@ class _Decision:
         return {"open": "allow", "frozen": "deny", "unknown": "unknown"}[self.standing.value]
 
     def _unknown(self) -> str:
-        if self.asked.data_through_us is None or not self.course.hours:
+        if self.asked.data_through_us is None:
             return (
                 "Unknown: nothing was recorded before this moment."
                 " Ingest records, or ask about a later moment."
@@ -287,7 +287,7 @@ class _Decision:
         if self.asked.stale:
             return (
                 f"Unknown: the newest data are of {rfc3339(self.asked.data_through_us)}, too old to"
-                " decide on. Let the pipeline catch up (`headway refresh`), or record an override."
+                " decide on. Ingest what came since (`headway ingest PATH`), or record an override."
             )
         return (
             f"Unknown: no large instrumented job of {self.question.scope} ran in these 30 days, so"

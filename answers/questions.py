@@ -186,6 +186,22 @@ def quality(mart: Mart) -> dict[str, Any]:
     }
 
 
+def quality_rows(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same as rows: what was quarantined by reason, then the findings, coverage in each."""
+    facts = {"as_of_us": answer["as_of_us"], "coverage": answer["coverage"]["share"]}
+    refused = [
+        {
+            "finding": "quarantined",
+            "count": row["records"],
+            "detail": f"{row['example']} (such as {row['example_path']}:{row['example_line']})"
+            if row["example_line"]
+            else f"{row['example']} (such as in {row['example_path']})",
+        }
+        for row in answer["quarantine"]
+    ]
+    return [facts | row for row in [*refused, *answer["findings"]] or [{}]]
+
+
 def _job_facts(mart: Mart, name: str) -> dict[str, Any]:
     found = mart.rows("select * from jobs where job = ?", [name])
     if found:

@@ -36,7 +36,7 @@ def sentence(spent: Spent, price: Price) -> str:
     on_purpose = f"**{format.percent(spent.share(spent.deliberate))}** on purpose"
     if not spent.is_use_known:
         return (
-            f"{said}No job that held GPUs records steps; {on_purpose} (reserves, draining,"
+            f"{said}No job that held GPUs told of a useful step; {on_purpose} (reserves, draining,"
             " maintenance) is all that is known of the gap."
         )
     gap = format.percent(spent.share(spent.installed - spent.busy))

@@ -240,8 +240,8 @@ def head(
         limit = format.duration(seen.published.policy.stale_after_us)
         st.warning(
             f"Data is {format.duration(seen.age_us)} old (limit {limit}): states unknown, changes"
-            f" held. Last: {format.moment(seen.through_us, seen.zone)}. Let the pipeline catch up:"
-            " `headway refresh`.",
+            f" held. Last: {format.moment(seen.through_us, seen.zone)}. Ingest what came since:"
+            " `headway ingest PATH`.",
             icon=":material/schedule:",
         )
     if at_a_look:

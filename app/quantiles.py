@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import streamlit as st
+
 from app import format, frame
 from app.charts import trend
 from app.frame import View
@@ -20,6 +22,9 @@ def show_weeks(
 ) -> None:
     """p50 and p90 of spans by the week of their moment (µs), against a limit."""
     weeks = spans.by_week(list(dated))
+    if all(us is None for points in weeks.values() for _, us in points):
+        st.caption("Not known yet: in no week did half of them end.")
+        return
     lines = [trend.Series(f"p{percent}", points) for percent, points in weeks.items()]
     frame.show(trend.drawing(lines, limit_us, seen.theme, title), key="weeks")
     frame.numbers(

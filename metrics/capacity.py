@@ -108,8 +108,8 @@ class Spent:
 
     @property
     def is_use_known(self) -> bool:
-        """Whether `busy` says anything: not where no job that had GPUs records steps."""
-        return not self.unrecorded or not {"useful", "lost"}.isdisjoint(self.by_group)
+        """Whether `busy` says anything: not where jobs had GPUs and none told of a useful step."""
+        return bool(self.busy) or not self.unrecorded
 
     @property
     def deliberate(self) -> int:

@@ -249,16 +249,17 @@ def queue(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
     """Queue waits by tier: from submission to the first completed step."""
     site = Home.at(home)
     with open_mart(site) as mart:
-        answer = questions.queue(mart, site.policy())
+        policy = site.policy()
+        answer = questions.queue(mart, policy)
         if how is Format.TABLE:
-            tables.print_queue(answer)
+            tables.print_queue(answer, policy)
             tables.print_as_of(mart.meta())
         else:
             rows = [{"tier": tier} | found for tier, found in answer.items()]
             show.print_data(rows, _QUEUE, how, answer)
 
 
-_FINDINGS = ("finding", "job", "attempt", "count", "detail")
+_FINDINGS = ("as_of_us", "coverage", "finding", "job", "attempt", "count", "detail")
 
 
 @app.command()
@@ -270,7 +271,7 @@ def quality(home: HomeOption = None, how: FormatOption = Format.TABLE) -> None:
             tables.print_quality(answer)
             tables.print_as_of(mart.meta())
         else:
-            show.print_data(answer["findings"], _FINDINGS, how, answer)
+            show.print_data(questions.quality_rows(answer), _FINDINGS, how, answer)
 
 
 @app.command()

@@ -118,15 +118,15 @@ def write_tables(
         " ?::bigint as published_us from refreshes",
         [as_of_given, published_us],
     )
-    _name_tiers(con, policy)
-    put_check_rules(con, policy)
+    put_policy(con, policy)
     for table in TABLES:
         con.execute(f"create table mart.{table} as {sql.read(f'published/{table}')}")
     publish_promises(con, policy)
 
 
-def put_check_rules(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
-    """Put what the policy says of findings beside the records, as check_rules."""
+def put_policy(con: duckdb.DuckDBPyConnection, policy: Policy) -> None:
+    """Put what the policy says of findings and tiers beside the records."""
+    _name_tiers(con, policy)
     con.execute(
         "create or replace temp table check_rules as select ?::bigint as clock_slack_us",
         [policy.checks.clock_slack_us],

@@ -74,11 +74,21 @@ end;
 create or replace temp macro all_node_names(given) as
   list_sort(list_distinct(flatten(list_transform(given, lambda item: node_names(item)))));
 
--- A length of time in words: 4.0 s, 3 min 00 s, 5 h 07 min 12 s.
+-- A length of time in words, as pages have it, in its two largest units: 4.0 s, 3 min, 5 h 7 min.
+create or replace temp macro in_units(whole, unit, rest, small) as
+  whole || ' ' || unit || case when rest > 0 then ' ' || rest || ' ' || small else '' end;
+create or replace temp macro said_s(s) as case
+  when s >= 86400 then in_units(s // 86400, 'd', s % 86400 // 3600, 'h')
+  when s >= 3600 then in_units(s // 3600, 'h', s % 3600 // 60, 'min')
+  when s >= 60 then in_units(s // 60, 'min', s % 60, 's')
+  else s || ' s'
+end;
 create or replace temp macro said_us(us) as case
-  when us < 59950000 then printf('%.1f s', us / 1e6)
-  when us < 3600000000 then printf('%d min %02d s', us // 60000000, us // 1000000 % 60)
-  else printf('%d h %02d min %02d s', us // 3600000000, us // 60000000 % 60, us // 1000000 % 60)
+  when us = 0 then '0 s'
+  when us < 1000 then us || ' µs'
+  when us < 1000000 then us // 1000 || ' ms'
+  when us < 10000000 then printf('%.1f s', us / 1e6)
+  else said_s((us + 500000) // 1000000)
 end;
 
 -- The order in which the turns of a wait are taken that are told at one moment: a job is interrupted,

@@ -16,7 +16,7 @@ import sql
 from metrics.policy import Policy, load_policy
 from pipelines.derive import Refreshed, refresh
 from pipelines.ingest import Ingested, Summary, choose_source, ingest, ingest_file
-from pipelines.publish import put_check_rules, write_tables
+from pipelines.publish import put_policy, write_tables
 from pipelines.sources import Settings
 from pipelines.warehouse import prepare
 
@@ -157,7 +157,7 @@ def walls(con: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
 
 def answers(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Everything that a refresh yields, to compare two warehouses."""
-    put_check_rules(con, POLICY)
+    put_policy(con, POLICY)
     return {
         "ledger": ledger(con),
         "capacity": capacity(con),

@@ -437,6 +437,39 @@ def test_quality_as_json(home: Path) -> None:
     assert len(unknown) == 32
 
 
+def test_quality_as_csv_has_what_was_quarantined_and_where(tmp_path: Path) -> None:
+    (tmp_path / "a.lifecycle.jsonl").write_text(
+        '{"event": "job_submitted", "ts": "2026-11-01T00:00:00Z", "job": "a", "tier": "batch",'
+        ' "gpus": 1}\n'
+        '{"event": "nonsense", "ts": "2026-11-01T00:00:00Z"}\n',
+        encoding="utf-8",
+    )
+    home = tmp_path / "home"
+    headway(home, "ingest", str(tmp_path / "a.lifecycle.jsonl"))
+    said = headway(home, "quality", "--format", "csv").stdout.decode()
+    (row,) = csv.DictReader(io.StringIO(said))
+    (told,) = ask(home, "quality")["quarantine"]
+    assert (row["finding"], row["count"], row["coverage"]) == ("quarantined", "1", "")
+    assert row["detail"] == f"{told['example']} (such as {tmp_path / 'a.lifecycle.jsonl'}:2)"
+
+
+def test_a_job_that_waits_is_not_said_to_lack_step_records(tmp_path: Path) -> None:
+    (tmp_path / "a.lifecycle.jsonl").write_text(
+        '{"event": "job_submitted", "ts": "2026-11-01T00:00:00Z", "job": "a", "tier": "batch"}\n',
+        encoding="utf-8",
+    )
+    home = tmp_path / "home"
+    headway(home, "ingest", str(tmp_path / "a.lifecycle.jsonl"))
+    said = headway(home, "job", "a").stdout.decode()
+    assert "why unknown  it has not run yet" in said
+    assert "instrumented" not in said
+    # Its records are before this moment, and weeks old: that is what there is to say.
+    asked = headway(
+        home, "gate", "--change", "firmware", "--as-of", "2026-11-20T00:00:00Z", code=3
+    ).stdout.decode()
+    assert "too old to decide on. Ingest what came since" in " ".join(asked.split())
+
+
 def flat(answer: Any) -> list[dict[str, Any]]:
     """The rows of an answer's CSV and Parquet."""
     if isinstance(answer, list):
@@ -446,7 +479,8 @@ def flat(answer: Any) -> list[dict[str, Any]]:
         loss = answer["loss"] or [dict.fromkeys(("category", "component", "cause", "us"))]
         rows = [facts | row for row in loss]
     elif "findings" in answer:
-        rows = answer["findings"]
+        facts = {"as_of_us": answer["as_of_us"], "coverage": answer["coverage"]["share"]}
+        rows = [facts | row for row in answer["findings"]]
     else:
         rows = [{"tier": tier} | row for tier, row in answer.items()]
     return [

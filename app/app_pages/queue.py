@@ -16,9 +16,12 @@ from metrics.survival import Span, curve
 
 def title(tiers: list[spans.Spread], target: Fraction | None) -> str:
     """The answer."""
-    judged = [tier for tier in tiers if tier.within is not None]
-    if not judged:
+    limited = [tier for tier in tiers if tier.limit_us is not None]
+    if not limited:
         return "No tier with a limit had jobs"
+    judged = [tier for tier in limited if tier.within is not None]
+    if not judged:
+        return "Too early to say whether tiers start in time"
     if target is None:
         return "How long each tier waits"
     missed = [tier for tier in judged if (tier.within or 0) < target]
@@ -26,6 +29,13 @@ def title(tiers: list[spans.Spread], target: Fraction | None) -> str:
         return "Every tier starts in time"
     named = " and ".join(tier.label for tier in missed)
     return f"{named.capitalize()} {'starts' if len(missed) == 1 else 'start'} too late"
+
+
+def limit_of(tier: spans.Spread) -> str:
+    """Its limit, or why it has none."""
+    if tier.limit_us is not None:
+        return format.duration(tier.limit_us)
+    return "best effort" if tier.in_policy else "not in the policy"
 
 
 def show_tiers(tiers: list[spans.Spread]) -> None:
@@ -40,7 +50,7 @@ def show_tiers(tiers: list[spans.Spread]) -> None:
             | {f"p{p}": reached(tier, p) for p in spans.QUANTILES}
             | {
                 "Longest": format.duration(tier.longest_us),
-                "Limit": format.duration(tier.limit_us) if tier.limit_us else "best effort",
+                "Limit": limit_of(tier),
                 "Within": format.percent(tier.within) if tier.limit_us else "no limit",
             }
             for tier in tiers
@@ -64,7 +74,7 @@ def show_reasons(seen: View, tier: str | None) -> None:
         for name, us in sorted(sums.items(), key=lambda item: -item[1])
     ]
     if not spenders:
-        st.caption("Nothing waited in the queue.")
+        st.caption("No time in the queue is on record.")
         return
     spent = spend.Spent(spenders, "us", whole, "of waiting")
     frame.show(spend.drawing(spent, seen.theme, "What jobs waited for"), key="reasons")
@@ -107,7 +117,10 @@ def sentence(tiers: list[spans.Spread], target: Fraction | None) -> str:
         if tier.limit_us is not None
     ]
     aim = "" if target is None else f" (target {format.percent(target, 0)})"
-    return f"{'; '.join(parts) or 'Every tier is best effort'}{aim}."
+    said = [f"{'; '.join(parts)}{aim}."] if parts else []
+    if strange := [f"**{format.plain(tier.label)}**" for tier in tiers if not tier.in_policy]:
+        said.append(f"The policy has no tier or alias {', '.join(strange)} (`tiers:`).")
+    return " ".join(said) or "Every tier is best effort."
 
 
 def show_curves(seen: View, tiers: list[spans.Spread], target: Fraction | None) -> None:

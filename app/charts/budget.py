@@ -10,6 +10,7 @@ import altair as alt
 from app import format
 from app.charts import base
 from app.palette import THEMES, Theme
+from metrics.conventions import HOUR_US
 
 HEIGHT = 300
 GLYPHS = {"through": "triangle-up", "held": "cross", "override": "diamond"}
@@ -46,7 +47,7 @@ def drawing(line: Line, theme: str) -> base.Drawing:
             "frozen": [_span(*span, "Frozen") for span in line.frozen],
             "unknown": [
                 # That of stale data ends at the edge: its text stands to the left of it.
-                _span(*span, "no data") | {"late": span[0] > _middle(line)}
+                _span(*span, _why_unknown(line, span[0])) | {"late": span[0] > _middle(line)}
                 for span in line.unknown
             ],
             "changes": [
@@ -67,6 +68,11 @@ def drawing(line: Line, theme: str) -> base.Drawing:
         _alt(line),
         {"low": floor, "high": high + 0.14 * (high - low)},
     )
+
+
+def _why_unknown(line: Line, from_us: int) -> str:
+    """Past the last hour with data there are none; before it the state alone is not known."""
+    return "no data" if not line.left or from_us > line.left[-1][0] - HOUR_US else "unknown"
 
 
 def _point(us: int, left: float) -> dict[str, Any]:

@@ -91,19 +91,18 @@ def _cuts(curve: Curve, low_s: float) -> list[dict[str, Any]]:
 def _limit(curve: Curve, place: int, is_one_of_many: bool) -> list[dict[str, Any]]:
     """Its share at its limit; said low beside it, where no curve is but one that comes too early.
 
-    Nothing, where it has no limit.
+    Nothing, where it has no limit. No ring, where the share is not known yet.
     """
     if curve.limit_us is None:
         return []
-    share = _at(curve.steps, curve.limit_us)
-    known = curve.within if curve.within is not None else share
-    said = f"{format.percent(known)} within {format.duration(curve.limit_us)}"
+    said = f"{format.percent(curve.within)} within {format.duration(curve.limit_us)}"
     texts = {
         "said": said,
         "named": f"{curve.label}: {said}" if is_one_of_many else said,
         "short": said.replace("within", "in"),
     }
-    return [_point(curve.limit_us / US_PER_S, share) | texts | {"foot": _foot(place)}]
+    share = None if curve.within is None else _at(curve.steps, curve.limit_us)
+    return [{"s": curve.limit_us / US_PER_S, "share": share, "foot": _foot(place)} | texts]
 
 
 def _marked(curve: Curve) -> list[dict[str, Any]]:

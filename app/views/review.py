@@ -224,8 +224,10 @@ def notes(entries: Sequence[Ruling], week: Week) -> list[Ruling]:
 
 def weeks(facts: Facts) -> list[str]:
     """Every week with data, the newest first."""
-    first_us, last_us = facts.first_hour_us, facts.data_through_us
-    if first_us is None or last_us is None:
+    last_us = facts.data_through_us
+    if last_us is None:
         return []
+    # Jobs that only wait have a week, and no hour of wall-clock yet.
+    first_us = facts.first_hour_us if facts.first_hour_us is not None else last_us - 1
     starts = range(week_of(first_us), last_us, WEEK_US)
     return [Week.of(us).name for us in reversed(starts)]

@@ -27,6 +27,8 @@ class Spread:
     label: str
     spans: tuple[Span, ...]
     limit_us: int | None
+    in_policy: bool = True
+    """Whether the policy has a tier of that name."""
 
     @property
     def count(self) -> int:
@@ -133,5 +135,6 @@ def by_tier(facts: Facts, scope: Scope, as_of_us: int, days: int = 30) -> list[S
     found = []
     for name in sorted(groups, key=lambda name: (ranks.get(name, 1), name)):
         tier = facts.policy.tier(name)
-        found.append(Spread(name, tuple(groups[name]), tier.queue_limit_us if tier else None))
+        limit_us = tier.queue_limit_us if tier else None
+        found.append(Spread(name, tuple(groups[name]), limit_us, tier is not None))
     return found

@@ -20,10 +20,12 @@ from pipelines.show import Format
 DAY_H = 24
 
 DaysOption = Annotated[
-    int | None, typer.Option("--days", min=1, help="Only so many days before --as-of.")
+    int | None,
+    typer.Option("--days", min=1, help="Only so many days before --as-of. Default: all."),
 ]
 HoursOption = Annotated[
-    int | None, typer.Option("--hours", min=1, help="Only so many hours before --as-of.")
+    int | None,
+    typer.Option("--hours", min=1, help="Only so many hours before --as-of. Default: all."),
 ]
 AsOfOption = Annotated[
     str | None,

@@ -56,7 +56,9 @@ def _print_figures(found: Spent) -> None:
     )
     on_purpose = f"{_share(found, found.deliberate)} on purpose (reserves, draining, maintenance)"
     if not found.is_use_known:
-        out.print(f"no job that held GPUs records steps: of the gap only {on_purpose} is known")
+        out.print(
+            f"no job that held GPUs told of a useful step: of the gap only {on_purpose} is known"
+        )
         return
     gap = _share(found, found.installed - found.busy)
     out.print(

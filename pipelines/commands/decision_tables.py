@@ -166,7 +166,7 @@ def print_journal(rows: list[dict[str, Any]]) -> None:
         [
             str(row["id"]),
             _minute(row["at"]),
-            row["kind"] if row["of"] is None else f"{row['kind']} {row['of']}",
+            _entry(row),
             row["scope"],
             row["who"],
             row["why"],
@@ -175,6 +175,14 @@ def print_journal(rows: list[dict[str, Any]]) -> None:
         for row in rows
     ]
     print_table(f"Journal: {len(rows) or 'nothing'}", heads, cells)
+
+
+def _entry(row: dict[str, Any]) -> str:
+    """Its kind, with the entry that it is about, the state decided on or the type of change."""
+    if row["of"] is not None:
+        return f"{row['kind']} {row['of']}"
+    what = row["body"].get("state") or row["body"].get("change")
+    return f"{row['kind']}: {what}" if what else str(row["kind"])
 
 
 def print_preview(answer: dict[str, Any]) -> None:
@@ -211,7 +219,7 @@ def print_preview(answer: dict[str, Any]) -> None:
         False: "would exhaust no further budget; what is exhausted holds rollouts already"
         if spent
         else "would not freeze rollouts",
-        None: "cannot be judged: the data are too old at that moment (`headway refresh`)",
+        None: "cannot be judged: the data are too old at that moment (`headway ingest PATH`)",
     }[answer["would_freeze"]]
     out.print(f"{answer['change']} on {', '.join(answer['nodes'])} {verdict}")
     hours = ", ".join(str(row["hour"])[:16] for row in answer["cheapest_hours"])

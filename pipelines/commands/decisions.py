@@ -39,7 +39,9 @@ from pipelines.commands.options import (
 )
 from pipelines.show import Format
 
-ChangeOption = Annotated[str, typer.Option("--change", help="The type of change.")]
+ChangeOption = Annotated[
+    str, typer.Option("--change", help="The type of change, one of the policy's (changes:).")
+]
 UntilOption = Annotated[
     str | None, typer.Option("--until", help="When it ends by itself (RFC 3339 with an offset).")
 ]
@@ -331,7 +333,9 @@ def reattribute(
     detected: Annotated[
         str, typer.Option("--detected", help="When, to the second, as `headway restarts` has it.")
     ],
-    cause: Annotated[str, typer.Option("--cause", help="What really caused it.")],
+    cause: Annotated[
+        str, typer.Option("--cause", help=f"What really caused it: {', '.join(CAUSES)}.")
+    ],
     who: WhoOption,
     why: WhyOption,
     home: HomeOption = None,

@@ -24,6 +24,7 @@ MINUTE_S = 60
 HOUR_S = 3600
 LONGEST_RUN_H = 876_600
 """A hundred years."""
+BY_POLICY = " Default: the policy's (planning.keep)."
 
 MeasuredJobOption = Annotated[
     str | None, typer.Option("--job", help="Take from this job's records what is not said.")
@@ -50,7 +51,8 @@ BlockingOption = Annotated[
     float | None,
     typer.Option(
         "--blocking-fraction",
-        help="Share of a save that blocks the loop (asynchronous: only the snapshot).",
+        help="Share of a save that blocks the loop (asynchronous: only the snapshot)."
+        " Default: as measured of --job, else all of it.",
     ),
 ]
 BandwidthOption = Annotated[
@@ -82,19 +84,26 @@ IntervalOption = Annotated[
 ]
 RunOption = Annotated[float | None, typer.Option("--run-hours", help="How long the run lasts.")]
 NewestOption = Annotated[
-    int | None, typer.Option("--newest", min=1, max=10_000, help="How many of the newest.")
+    int | None,
+    typer.Option("--newest", min=1, max=10_000, help="How many of the newest." + BY_POLICY),
 ]
 HourlyOption = Annotated[
     int | None,
-    typer.Option("--hourly", min=0, max=10_000, help="Of how many hours the newest of each."),
+    typer.Option(
+        "--hourly", min=0, max=10_000, help="Of how many hours the newest of each." + BY_POLICY
+    ),
 ]
 DailyOption = Annotated[
     int | None,
-    typer.Option("--daily", min=0, max=10_000, help="Of how many days the newest of each."),
+    typer.Option(
+        "--daily", min=0, max=10_000, help="Of how many days the newest of each." + BY_POLICY
+    ),
 ]
 MilestoneOption = Annotated[
     int | None,
-    typer.Option("--milestone-hours", min=1, help="One of so many hours stays for good."),
+    typer.Option(
+        "--milestone-hours", min=1, help="One of so many hours stays for good." + BY_POLICY
+    ),
 ]
 
 
@@ -169,7 +178,8 @@ def plan_retention(
             "--bytes": size(bytes_, "--bytes") or (found.size if found else None),
             "--interval-seconds": interval_seconds or (found.interval_s if found else None),
             "--run-hours": run_hours,
-        }
+        },
+        job,
     )
     _check("--interval-seconds", interval_s, LONGEST_RUN_H * HOUR_S)
     _check("--run-hours", run_h, LONGEST_RUN_H)
@@ -189,11 +199,16 @@ def plan_retention(
     )
 
 
-def _all_said(values: dict[str, float | None]) -> list[float]:
+def _all_said(values: dict[str, float | None], job: str | None) -> list[float]:
     """The values by their options. Raises UsageError that names all that are missing."""
     missing = [option for option, value in values.items() if value is None]
     if missing:
-        raise UsageError(f"say {', '.join(missing)}; --job tells the first two where recorded")
+        told = (
+            f"the records of {job} do not tell"
+            if job
+            else "--job tells the first two where recorded"
+        )
+        raise UsageError(f"say {', '.join(missing)}; {told}")
     return [value for value in values.values() if value is not None]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from answers import questions
 from answers.mart import Meta
+from metrics.policy import Policy
 from pipelines.show import bar, console, duration, moment, percent, print_table, reached, text
 
 if TYPE_CHECKING:  # Dagster takes seconds to import: only commands that run it do
@@ -94,7 +95,9 @@ def _job_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("useful", duration(answer["useful_us"]) if answer["instrumented"] else "unknown"),
         ("goodput", percent(answer["goodput"])),
     ]
-    if not answer["instrumented"]:
+    if answer["state"] == "pending":
+        found.append(("why unknown", "it has not run yet"))
+    elif not answer["instrumented"]:
         found.append(("why unknown", "no step records: the job is not instrumented"))
     return found
 
@@ -133,7 +136,7 @@ def _as_of(us: int | None, is_given: bool) -> str:
     return f"data as of {moment(us)} UTC{given}"
 
 
-def print_queue(answer: dict[str, dict[str, Any]]) -> None:
+def print_queue(answer: dict[str, dict[str, Any]], policy: Policy) -> None:
     """Queue waits, a row a tier."""
     cells = [
         [
@@ -142,7 +145,7 @@ def print_queue(answer: dict[str, dict[str, Any]]) -> None:
             str(row["censored"]),
             *(reached(row[name], row["max_us"]) for name in questions.QUANTILES),
             duration(row["max_us"]),
-            "best effort" if row["target_us"] is None else duration(row["target_us"]),
+            _target(policy, tier, row["target_us"]),
             "–" if row["target_us"] is None else percent(row["within_target"]),
         ]
         for tier, row in answer.items()
@@ -160,6 +163,12 @@ def print_queue(answer: dict[str, dict[str, Any]]) -> None:
         ">within",
     )
     print_table("Queue waits", heads, cells)
+
+
+def _target(policy: Policy, tier: str, us: int | None) -> str:
+    if us is not None:
+        return duration(us)
+    return "best effort" if policy.tier(tier) else "not in the policy"
 
 
 def print_restarts(rows: list[dict[str, Any]], times: dict[str, Any]) -> None:

@@ -70,7 +70,7 @@ def _print_answers(home: Home) -> None:
         _print_decision(home, mart)
         _print_goodput(mart)
         _print_restarts(mart, home.policy())
-        tables.print_queue(questions.queue(mart, home.policy()))
+        tables.print_queue(questions.queue(mart, home.policy()), home.policy())
         for job in DETAILED_JOBS:
             tables.print_job(questions.job(mart, job))
         _print_allowance(questions.job(mart, three_weeks.JOB), home.policy())

@@ -1,5 +1,5 @@
 -- Grain: something in a job's records that deserves a look: what (finding), how often, and in words.
--- check_rules holds the policy's clock_slack_us.
+-- check_rules holds the policy's clock_slack_us, tier_names its tier of each name that jobs gave.
 with seen as (select max(as_of_us) as as_of_us from refreshes),
 loaded as (
   select job_id, attempt, arg_max(step, (ts_us, record_key)) as step
@@ -57,6 +57,10 @@ found as (
   union all
   select job_id, null, 'GPUs unknown', 1, 'no record names its GPUs: it weighs as one'
   from job_facts where gpus is null
+  union all
+  select job_id, null, 'tier not in the policy', 1,
+    'no objective holds for its wait: the policy has no tier or alias ' || f.tier || ' (tiers:)'
+  from job_facts f join tier_names t on t.given = f.tier where t.rank is null
   union all
   select job_id, null, 'not instrumented', 1, 'it has no step records: its goodput is unknown'
   from job_facts where not instrumented and wall_start_us is not null

@@ -120,6 +120,12 @@ def test_stale_data_are_unknown(frozen: Home) -> None:
     assert "too old to decide on" in found["explanation"]
 
 
+def test_a_tier_that_is_not_there_is_answered_with_those_that_are(free: Home) -> None:
+    done = headway(free, "gate", "--change", "firmware", "--scope", "tier=gold")
+    assert done.returncode == 2
+    assert "no such tier among batch, interactive, standard" in " ".join(done.stderr.split())
+
+
 def test_before_any_data_it_is_unknown(frozen: Home) -> None:
     assert ask(frozen, hours=-5)["decision"] == "unknown"
 
@@ -402,6 +408,10 @@ def test_hands_freeze_and_thaw_at_once(now_frozen: Home) -> None:
     listed = json.loads(headway(now_frozen, "journal", "--format", "json").stdout)
     people = [row["kind"] for row in listed if row["who"] != "headway"]
     assert people == ["thaw", "freeze"]
+    # A decision is read by its state, what was held by the type of change.
+    table = headway(now_frozen, "journal").stdout
+    assert "refusal: firmware" in table
+    assert "decision: frozen" in table
 
 
 def test_a_thaw_that_lifts_nothing_says_so(tmp_path: Path) -> None:

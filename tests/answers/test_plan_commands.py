@@ -139,6 +139,11 @@ def test_what_cannot_be_planned_is_a_usage_error_that_says_what_to_give(
     assert said in headway(nowhere, *words, code=2).stderr.decode()
 
 
+def test_what_a_job_s_records_do_not_tell_of_its_retention_is_asked_for(site: Path) -> None:
+    said = headway(site, "plan-retention", "--job", "big", code=2).stderr.decode()
+    assert "say --run-hours; the records of big do not tell" in said
+
+
 def test_a_job_that_is_not_there_is_a_usage_error(site: Path) -> None:
     said = headway(site, "plan-checkpoint", "--job", "bigg", code=2).stderr.decode()
     assert "no such job" in said

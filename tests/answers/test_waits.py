@@ -425,6 +425,6 @@ def test_a_loss_under_an_interval_that_is_too_long_is_told_with_the_number_of_th
     # has one interruption: sqrt(2 × 36 × 32,400) = 1,527.4 s = 25.5 min.
     assert found["kept"] is True
     assert found["detail"] == (
-        "lost 54 min 00 s of at most 4 h 00 min 00 s; its interval of 4.0 h is longer than the"
+        "lost 54 min of at most 4 h; its interval of 4.0 h is longer than the"
         " 25.5 min that its failures and the cost of its saves ask for"
     )

@@ -43,8 +43,8 @@ def test_where_no_job_records_steps_the_busy_share_is_unknown_for_the_whole_and_
     assert "unknown" in said(capacity_text.title(spent))
     assert said(capacity_text.sentence(spent, FREE)) == (
         "Busy share **unknown** (useful steps of what is installed), allocated share **50.0 %**. No"
-        " job that held GPUs records steps; **50.0 %** on purpose (reserves, draining, maintenance)"
-        " is all that is known of the gap."
+        " job that held GPUs told of a useful step; **50.0 %** on purpose (reserves, draining,"
+        " maintenance) is all that is known of the gap."
     )
     rows = capacity_text.tenants({"a": Spent(HIDDEN), "b": Spent(RECORDED)}, FREE)
     assert [(row["Tenant"], said(row["Useful"])) for row in rows] == [

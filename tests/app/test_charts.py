@@ -268,6 +268,14 @@ def test_what_is_left_now_is_written_where_the_line_did_not_come_from(
     assert (now["left"], now["up"]) == (lately[-1], is_up)
 
 
+def test_a_state_that_is_unknown_is_not_called_no_data_where_there_are_some() -> None:
+    left = [(NOW + hour * H, 0.9) for hour in range(5)]
+    gaps = [(NOW, NOW + 2 * H), (NOW + 4 * H - H // 2, NOW + 9 * H)]
+    line = budget.Line(left, [], gaps, [], [], [], [], 0.05, NOW + 9 * H, "Left")
+    said = [row["text"] for row in budget.drawing(line, "light").datasets["unknown"]]
+    assert [format.spaced(text) for text in said] == ["unknown 2 h", "no data 5 h 30 min"]
+
+
 def test_a_gang_s_bar_is_filled_as_far_as_it_is_gathered() -> None:
     drawing = gangs.drawing(GANGS, "light", "GPUs gathered")
     filled = {b["what"]: b["x1"] for b in drawing.datasets["bars"] if b["kind"] == "solid"}
@@ -437,6 +445,15 @@ def test_a_curve_whose_spans_all_ended_goes_on_to_the_edge() -> None:
     waits = curves.Curve("some", curve(spans), [3 * minute], 600 * 10**6, 0.5)
     open_ = curves.drawing([waits], "light", "Waits", None)
     assert open_.datasets["lines"][-1]["s"] == 180
+
+
+def test_a_share_within_a_limit_that_is_not_known_yet_is_not_drawn_as_none() -> None:
+    minute = 60 * 10**6
+    waits = curves.Curve("a tier", curve([Span(minute, True)]), [minute], 600 * 10**6, None)
+    drawn = curves.drawing([waits], "light", "Waits", None)
+    (limit,) = drawn.datasets["limits"]
+    assert (limit["share"], limit["said"]) == (None, format.percent(None) + " within 10\xa0min")
+    assert "unknown within" in drawn.alt
 
 
 def test_a_life_without_step_records_is_not_drawn_as_steps() -> None:

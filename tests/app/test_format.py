@@ -1,9 +1,11 @@
 """Numbers as people say them."""
 
+import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sql
 from app import format
 from metrics.conventions import HOUR_US, US_PER_S
 
@@ -43,6 +45,18 @@ def test_a_duration_has_two_units(us: int | None, text: str) -> None:
 )
 def test_a_share_is_never_rounded_to_nothing_or_all(share: float | None, text: str) -> None:
     assert format.spaced(format.percent(share)) == text
+
+
+@given(st.lists(st.integers(0, 10**13) | st.integers(0, 10**8), min_size=50, max_size=200))
+@settings(max_examples=20, deadline=None)
+def test_the_models_say_a_duration_as_the_pages_do(lengths: list[int]) -> None:
+    with duckdb.connect() as con:
+        con.execute(sql.read("macros"))
+        rows = con.execute(
+            "select us, said_us(us) from (select unnest(?::bigint[]) as us)", [lengths]
+        )
+        for us, said in rows.fetchall():
+            assert said == format.spaced(format.duration(us)), us
 
 
 def test_a_line_of_a_text_never_ends_between_a_number_and_its_unit() -> None:

@@ -91,6 +91,38 @@ def test_a_page_of_an_empty_home_says_what_to_run(
     assert "headway ingest" in said(run)
 
 
+def test_a_tier_whose_only_job_waits_is_not_said_to_have_none(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    home = ingest(tmp_path, one_job("first")[:1], [])
+    run = open_page("queue", home=home)
+    assert not run.exception
+    assert "Too early to say whether tiers start in time" in said(run)
+    assert "standard** unknown within 2 h" in said(run)
+    assert "Not known yet: in no week did half of them end." in said(run)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_a_site_whose_only_job_waits_does_not_break(
+    open_page: Opener, tmp_path: Path, page: str
+) -> None:
+    run = open_page(page, home=ingest(tmp_path, one_job("first")[:1], []), job="first")
+    assert not run.exception
+    assert run.title
+
+
+def test_a_tier_that_the_policy_does_not_have_is_not_called_best_effort(
+    open_page: Opener, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = ingest(tmp_path, [one_job("first")[0] | {"tier": "gpu_a100"}, *one_job("first")[1:]], [])
+    run = open_page("queue", home=home)
+    assert "The policy has no tier or alias **gpu\\_a100** (`tiers:`)." in said(run)
+    assert list(tables(run)[0]["Limit"]) == ["not in the policy"]
+    run_command("queue", "--home", str(home))
+    assert "not in the policy" in capsys.readouterr().out
+    assert "best effort" not in said(run)
+
+
 def test_an_objective_may_be_called_as_the_site_likes(open_page: Opener, tmp_path: Path) -> None:
     home = fleet.lost_72_of_720().publish(tmp_path)
     text = DEFAULT_POLICY_FILE.read_text(encoding="utf-8")
@@ -647,7 +679,7 @@ def test_the_fleet_is_one_click_from_an_address_that_is_wrong(open_page: Opener)
 def test_every_command_that_a_page_names_is_one(subtests: pytest.Subtests) -> None:
     sources = "\n".join(path.read_text() for path in (ROOT / "app").rglob("*.py"))
     named = set(re.findall(r"(?:[`\"]headway |(?:shell|command)\(\s*\")([a-z-]+)", sources))
-    assert {"refresh", "preview", "journal", "override"} <= named
+    assert {"ingest", "preview", "journal", "override"} <= named
     known = set(typer.main.get_group(command_line).commands)
     for name in named:
         with subtests.test(name):

@@ -130,5 +130,7 @@ def test_the_busy_share_is_the_least_where_a_job_records_no_steps_and_unknown_wh
         True,
     )
     assert not Spent(hidden | {("idle", NODE): 1 * H}).is_use_known
+    # What a job without steps loses to a restart says nothing of what it did otherwise.
+    assert not Spent(hidden | {("restart", "requeue"): 1 * H}).is_use_known
     # GPUs that nobody had were not useful: that is known.
     assert Spent({("idle", NODE): 1 * H}).is_use_known

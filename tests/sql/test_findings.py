@@ -95,6 +95,18 @@ FIVE = steps(0, 1, 5)
             [HELD, tick(90)], [], [("not instrumented", None, 1)], id="a job without step records"
         ),
         pytest.param([submitted(0, gpus=8), tick(90)], [], [], id="one that never ran is neither"),
+        pytest.param(
+            [submitted(0, gpus=8, tier="gpu_a100"), tick(90)],
+            [],
+            [("tier not in the policy", None, 1)],
+            id="a tier that the policy does not have",
+        ),
+        pytest.param(
+            [submitted(0, gpus=8, tier="research"), tick(90)],
+            [],
+            [],
+            id="an alias of one that it has",
+        ),
     ],
 )
 def test_what_deserves_a_look_is_found(
