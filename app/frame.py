@@ -18,6 +18,7 @@ from answers.facts import Facts
 from answers.moments import moment_us
 from app import address, format, markup, store
 from app.charts.base import Drawing
+from app.views import health
 from metrics.budget import window_end_us
 from metrics.conventions import US_PER_S
 from metrics.errors import HeadwayError, NothingPublished, UsageError
@@ -111,7 +112,7 @@ def view() -> View:
         _empty()
         st.stop()
     if published.meta.as_of_us is None:
-        _empty()
+        _empty(published.read(health.quarantined))
         st.stop()
     scope = Scope.parse(address.get("scope") or "fleet")
     published.ask(_known, scope)
@@ -177,11 +178,18 @@ def choose_window(seen: View, whole: str | None = None) -> None:
     )
 
 
-def _empty() -> None:
-    st.title("Nothing ingested yet")
-    st.markdown(
-        "Run `headway demo` for an example, or `headway ingest PATH` with your own records."
-    )
+def _empty(quarantined: int = 0) -> None:
+    if quarantined:
+        st.title("Nothing that was ingested could be read")
+        st.markdown(
+            f"{format.plural(quarantined, 'record')} in quarantine: `headway quality` says which"
+            " and why. Mend them, or their source, and run `headway ingest PATH` again."
+        )
+    else:
+        st.title("Nothing ingested yet")
+        st.markdown(
+            "Run `headway demo` for an example, or `headway ingest PATH` with your own records."
+        )
     st.caption(f"Looked in {store.home().root}")
 
 

@@ -38,6 +38,12 @@ def silent(mart: Mart) -> list[dict[str, Any]]:
     )
 
 
+def quarantined(mart: Mart) -> int:
+    """How many records were set aside."""
+    (row,) = mart.rows("select count(*) as records from quarantine")
+    return int(row["records"])
+
+
 def examples(mart: Mart, most: int = 50) -> list[dict[str, Any]]:
     """Quarantined records with where they stood."""
     return mart.rows(

@@ -91,6 +91,18 @@ def test_a_page_of_an_empty_home_says_what_to_run(
     assert "headway ingest" in said(run)
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_a_home_in_which_all_was_quarantined_says_so(
+    open_page: Opener, tmp_path: Path, page: str
+) -> None:
+    torn = harness.write_lines(tmp_path / "a.lifecycle.jsonl", "torn\n", {"event": "unheard_of"})
+    run_command("ingest", str(torn), "--home", str(tmp_path / "home"))
+    run = open_page(page, home=tmp_path / "home")
+    assert not run.exception
+    assert "Nothing that was ingested could be read" in said(run)
+    assert "2 records in quarantine" in said(run) and "headway quality" in said(run)
+
+
 def test_a_tier_whose_only_job_waits_is_not_said_to_have_none(
     open_page: Opener, tmp_path: Path
 ) -> None:
