@@ -74,8 +74,9 @@ def test_what_is_ignored_asks_for_no_end() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with _signals() as asked:
-            os.kill(os.getpid(), signal.SIGHUP)
-            os.kill(os.getpid(), signal.SIGTERM)
+            # Raised by this thread, so that it has been heard when the next line runs.
+            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.SIGTERM)
             assert asked == [signal.SIGTERM]
     finally:
         signal.signal(signal.SIGHUP, before)
