@@ -71,7 +71,11 @@ def _listens(port: int) -> bool:
 
 def test_what_is_ignored_asks_for_no_end() -> None:
     """As `nohup` has it when the terminal goes."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # Of the process that runs this nobody knows what it was told to ignore.
+    had = {
+        number: signal.signal(number, way)
+        for number, way in ((signal.SIGHUP, signal.SIG_IGN), (signal.SIGTERM, signal.SIG_DFL))
+    }
     try:
         with _signals() as asked:
             # Raised by this thread, so that it has been heard when the next line runs.
@@ -79,4 +83,5 @@ def test_what_is_ignored_asks_for_no_end() -> None:
             signal.raise_signal(signal.SIGTERM)
             assert asked == [signal.SIGTERM]
     finally:
-        signal.signal(signal.SIGHUP, before)
+        for number, way in had.items():
+            signal.signal(number, way)
