@@ -526,7 +526,7 @@ def test_a_reader_that_stops_reading_is_no_fault(home: Path) -> None:
 def test_an_answer_that_cannot_be_written_is_told_in_a_line(home: Path) -> None:
     full = Path("/dev/full")
     if not full.exists():
-        pytest.skip("there is no /dev/full here")
+        pytest.skip("only Linux has /dev/full, a disk that is always full")
     with full.open("wb") as out:
         done = process(home, "ledger", code=1, stdout=out)
     assert b"No space left" in done.stderr

@@ -164,7 +164,10 @@ def test_a_rebuild_of_every_asset_from_the_page_gives_the_same_numbers(
     assert numbers(home) == quiet
 
 
-@pytest.mark.skipif("HEADWAY_CHAOS" not in os.environ, reason="a part of the next; make chaos")
+@pytest.mark.skipif(
+    "HEADWAY_CHAOS" not in os.environ,
+    reason="the next kills more than this; `make chaos` runs both",
+)
 def test_a_run_that_is_killed_is_started_again_and_completes(
     up: Up, home: Path, quiet: tuple[Any, ...]
 ) -> None:
@@ -223,7 +226,7 @@ def test_the_mart_is_fresh_after_it_was_published(up: Up) -> None:
         info = up.ask(_FRESHNESS)["assetNodeOrError"]["freshnessStatusInfo"]
         return bool(info) and info["freshnessStatus"] == "HEALTHY"
 
-    until(healthy, "the mart to be fresh")
+    assert until(healthy, "the mart to be fresh")
 
 
 def test_a_second_up_in_the_same_home_is_refused(up: Up, home: Path) -> None:

@@ -147,8 +147,10 @@ def test_damage_ends_with_exit_code_1_and_says_where(tmp_path: Path, saved: Path
 
 def test_another_step_than_asked_for_fails(tmp_path: Path, saved: Path) -> None:
     path = str(saved / f"step-{STEP}")
-    headway(tmp_path / "h", "restore-test", path, "--step", "299", code=1)
-    headway(tmp_path / "h", "restore-test", path, "--step", "300")
+    other = headway(tmp_path / "h", "restore-test", path, "--step", "299", code=1, COLUMNS="200")
+    assert b"another step: 299 marked complete, 300 in the manifest" in other.stdout
+    same = headway(tmp_path / "h", "restore-test", path, "--step", "300", COLUMNS="200")
+    assert b"another step" not in same.stdout and b"pass: " in same.stdout
 
 
 def test_a_step_that_was_marked_complete_where_nothing_is_fails(tmp_path: Path) -> None:
