@@ -23,8 +23,7 @@ def title(spent: Spent) -> str:
     """How much is useful, as the head of a page."""
     if not spent.is_use_known:
         return "How much of installed GPU time is useful is unknown"
-    said = useful(spent)
-    return f"{said[0].upper()}{said[1:]} of installed GPU time is useful"
+    return f"{format.capital(useful(spent))} of installed GPU time is useful"
 
 
 def sentence(spent: Spent, price: Price) -> str:

@@ -29,7 +29,7 @@ class Stored:
 
 
 def store_events(con: duckdb.DuckDBPyConnection, file_id: int, incoming: int) -> Stored:
-    """Store of the lifecycle records that wait those that are new, and of no folded hour."""
+    """Store the lifecycle records that wait (`incoming`), but for known ones and folded hours."""
     if not incoming:
         return Stored()
     refused = _refuse_events(con, file_id)

@@ -66,7 +66,8 @@ def _print_figures(found: Spent) -> None:
         f" and {_share(found, found.rest)} the rest"
     )
     if found.unrecorded:
-        out.print(f"jobs that record no steps had {_share(found, found.unrecorded)} of it")
+        hidden = _share(found, found.unrecorded)
+        out.print(f"jobs that record no steps had {hidden} of what is installed")
 
 
 def _useful(found: Spent) -> str:

@@ -56,8 +56,8 @@ def pull(
     address or where Prometheus refuses a query, and PrometheusUnavailable where it gives no whole
     answer.
     """
-    server = Server(settings, address(settings, url), secret_of(settings, root))
     _refuse_a_renamed_cluster(con, settings.cluster)
+    server = Server(settings, address(settings, url), secret_of(settings, root))
     done = []
     try:
         now_s = server.now_s()  # one for all queries, so that they end at the same moment
